@@ -1,0 +1,1 @@
+// Gives the precompiled torch header, which most folders share, a target to live in.

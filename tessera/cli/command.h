@@ -1,0 +1,22 @@
+#pragma once
+// The commands of `tessera`. Each lives in a file of its own and adds itself to the program: its
+// options, and a callback that runs it and sets the exit code.
+
+#include <CLI/CLI.hpp>
+
+namespace tessera::cli {
+
+// Exit codes, the same for all commands (docs/errors.md).
+constexpr int kOk = 0;
+constexpr int kCheckFailed = 1;
+constexpr int kBadInput = 2;
+constexpr int kRankFailed = 3;
+constexpr int kOutOfMemory = 4;
+constexpr int kInternalError = 70;
+
+void add_models(CLI::App& app, int* exit_code);
+void add_verify(CLI::App& app, int* exit_code);
+void add_plan(CLI::App& app, int* exit_code);
+void add_bench(CLI::App& app, int* exit_code);
+
+}  // namespace tessera::cli

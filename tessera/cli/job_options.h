@@ -1,0 +1,57 @@
+#pragma once
+// The options that commands share: the model, its input, the placement, numbers and limits; and what
+// they resolve to.
+
+#include <ATen/ATen.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "tessera/graph/graph.h"
+#include "tessera/lower/lower.h"
+#include "tessera/plan/plan.h"
+#include "tessera/simulate/simulator.h"
+
+namespace tessera::cli {
+
+/// As the user typed them.
+struct JobOptions {
+  std::string model;
+  std::string input;
+  int64_t data = 1;
+  std::string space;
+  std::string pieces;
+  int64_t workers = 0;
+  std::string plan_file;
+  std::string dtype;
+  uint64_t seed = 1;
+  int threads = 1;
+  std::string memory;
+  double timeout_seconds = 600;
+  bool json = false;
+
+  /// Adds them to a command, in groups. `default_dtype` is float32 or float64.
+  void add_to(CLI::App& command, const std::string& default_dtype);
+};
+
+/// What they mean.
+struct Job {
+  Graph graph;
+  Plan plan;
+  at::ScalarType real = at::kFloat;
+  std::optional<int64_t> memory_limit;  // bytes per rank
+};
+
+/// Throws InvalidInput with the remedy for everything that does not fit together.
+Job resolve(const JobOptions& options);
+
+/// Forecasts every rank and throws OutOfMemory, before anything is allocated, where a rank needs more
+/// than the limit, or (without a limit, for a run on this machine) all ranks need more than is free.
+enum class Where { kAnywhere, kThisMachine };
+std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOptions& options,
+                                                 int64_t optimiser_copies, Where where);
+
+std::string dtype_name(at::ScalarType real);
+
+}  // namespace tessera::cli

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+
+#include "tessera/base/error.h"
+#include "tessera/cli/command.h"
+
+namespace {
+
+using namespace tessera;
+
+int fail(int exit_code, const char* what) {
+  fmt::print(stderr, "tessera: {}\n", what);
+  return exit_code;
+}
+
+int run(int argc, char** argv) {
+  int exit_code = cli::kOk;
+  CLI::App app(
+      "Trains convolutional networks on images that do not fit one device, with exactly the numbers "
+      "that one big device would give.",
+      "tessera");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", TESSERA_VERSION);
+  app.footer("Exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 a rank or the transport "
+             "failed, 4 out of memory.\n`tessera COMMAND --help` shows a command's options.");
+  cli::add_models(app, &exit_code);
+  cli::add_verify(app, &exit_code);
+  cli::add_plan(app, &exit_code);
+  cli::add_bench(app, &exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? cli::kOk : cli::kBadInput;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const OutOfMemory& error) {
+    return fail(cli::kOutOfMemory, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(cli::kOutOfMemory, "out of memory; use more workers or a smaller input");
+  } catch (const CommError& error) {
+    return fail(cli::kRankFailed, error.what());
+  } catch (const InternalError& error) {
+    return fail(cli::kInternalError, error.what());
+  } catch (const Error& error) {
+    return fail(cli::kBadInput, error.what());
+  } catch (const std::exception& error) {
+    return fail(cli::kInternalError, error.what());
+  }
+}

@@ -1,0 +1,40 @@
+#pragma once
+// Transports that wrap another one: to count, to slow down, to break.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "tessera/comm/transport.h"
+
+namespace tessera {
+
+struct TransportCounters {
+  int64_t messages = 0;  // sent to other ranks
+  int64_t bytes_sent = 0;
+  double blocked_seconds = 0;  // inside finish()
+};
+
+/// Counts what this rank sends (messages to itself and empty ones do not count) and how long it
+/// waits. `counters` outlives the transport.
+std::unique_ptr<Transport> recording(std::unique_ptr<Transport> inner, TransportCounters* counters);
+
+struct Delay {
+  std::chrono::microseconds latency{0};  // per batch
+  double bytes_per_second = 0;           // 0: no limit
+};
+
+/// A batch cannot finish before latency + (its largest direction's bytes) / bandwidth have passed
+/// since its start: what overlap can hide, it hides. Messages to oneself cost nothing.
+std::unique_ptr<Transport> delaying(std::unique_ptr<Transport> inner, Delay delay);
+
+enum class Failure { kThrow, kStall };
+
+/// Lets `good_batches` batches start, then fails: throws CommError from start() (and aborts), or
+/// stalls: posts nothing, and finish() waits for the transport's own end, by a peer's abort or the
+/// timeout, whichever comes first. For tests of what the others do. A stall waits for a message
+/// from oneself, so no unmatched message to oneself may be outstanding by then.
+std::unique_ptr<Transport> failing(std::unique_ptr<Transport> inner, int64_t good_batches,
+                                   Failure failure);
+
+}  // namespace tessera

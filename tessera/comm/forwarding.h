@@ -1,0 +1,27 @@
+#pragma once
+// A transport that hands every call to another one: the base of the decorators, which override what
+// they change.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tessera/comm/transport.h"
+
+namespace tessera {
+
+class ForwardingTransport : public Transport {
+ public:
+  explicit ForwardingTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  Ticket start(const Batch& batch) override { return inner_->start(batch); }
+  void finish(Ticket ticket) override { inner_->finish(ticket); }
+  void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
+
+ protected:
+  std::unique_ptr<Transport> inner_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+#pragma once
+// Where two ranks meet. Each ordered pair (from, to) has one mailbox with its own lock, so that
+// pairs do not disturb each other. A mailbox only matches messages; the copy is made outside its
+// lock by the side that comes second:
+//
+//   first comer                      second comer
+//   post(): queued                   post(): takes the first comer's message out: a pair
+//   ... finish() waits ...           memcpy, then settle() for both
+//
+// From post() on a message's memory may be used by the peer until the message is settled. A rank
+// that leaves withdraws what is still queued and waits for the rest, which is being copied.
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace tessera::threads {
+
+struct StartedBatch;
+
+/// Where the thread of one rank waits. The world owns it, so it outlives every batch.
+struct Desk {
+  std::mutex mutex;
+  std::condition_variable changed;
+  const StartedBatch* waiting_for = nullptr;  // under `mutex`; for the diagnosis of a stall
+};
+
+enum class Direction { kSend, kReceive };
+
+struct Message {
+  Direction direction = Direction::kSend;
+  int peer = 0;
+  const void* source = nullptr;  // of a send
+  void* target = nullptr;        // of a receive
+  int64_t bytes = 0;
+  StartedBatch* batch = nullptr;
+
+  Message* next = nullptr;     // in the mailbox; under its lock
+  Message* partner = nullptr;  // set on the second comer; only its thread reads it
+  bool settled = false;        // under the desk's lock
+};
+
+struct StartedBatch {
+  Desk* desk = nullptr;
+  std::vector<Message> messages;  // does not grow after posting: mailboxes point into it
+  int64_t num_unsettled = 0;      // under the desk's lock
+};
+
+/// Ends the use of a message's memory and wakes its rank when the whole batch is through. The
+/// message may be gone when this returns.
+void settle(Message& message);
+
+class Mailbox {
+ public:
+  /// Takes out and returns the message that this one meets; otherwise queues it and returns null.
+  Message* post(Message& message);
+
+  /// Takes the message out if it still waits here.
+  bool withdraw(const Message& message);
+
+  /// Size of the first message that waits here, if any.
+  std::optional<int64_t> waiting_bytes();
+
+ private:
+  std::mutex mutex_;
+  // All of one direction: two of different directions would have met. Linked through the messages,
+  // so that posting cannot fail and an idle mailbox of a large world costs little.
+  Message* first_ = nullptr;
+  Message* last_ = nullptr;
+};
+
+}  // namespace tessera::threads

@@ -1,0 +1,67 @@
+#pragma once
+// The whole of what the runtime asks of a network: batches of point-to-point messages that start
+// without waiting and are finished later, with a limit on every wait. Collectives are built on it
+// (collectives.h), so that every transport gives the same bits and the same counts.
+//
+// Messages of an ordered pair of ranks match by order, not by tag: the n-th send from a to b meets
+// the n-th receive of b from a. The lowering's checker proves that programs keep that order.
+//
+// Contract: one thread drives one Transport object. Memory named in a batch stays valid and
+// untouched (receives: unread) until finish() returns. Sends may rendezvous: a batch whose peers
+// never post their part does not finish. An empty message moves nothing but matches like any other,
+// so it still synchronises. When start() or finish() throws CommError, and after abort(), the
+// transport touches no memory of any batch of this rank; an exception of another kind that frees
+// such memory must pass abort() first (outstanding.h does it).
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct Send {
+  int to = 0;
+  const void* data = nullptr;
+  int64_t bytes = 0;
+};
+
+struct Receive {
+  int from = 0;
+  void* data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// Posted together; within a pair, in list order. A message to oneself is legal.
+struct Batch {
+  std::vector<Send> sends;
+  std::vector<Receive> receives;
+};
+
+/// Names a started batch; finish() consumes it.
+using Ticket = int64_t;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Point-to-point. Posts the batch and returns without waiting for a peer. Throws CommError when
+  /// the world has been aborted.
+  virtual Ticket start(const Batch& batch) = 0;
+
+  /// Waits until all messages of the batch have moved. Throws CommError, naming ranks and bytes,
+  /// when a peer failed, the sizes of a pair of messages differ, or the transport's timeout has
+  /// passed.
+  virtual void finish(Ticket ticket) = 0;
+
+  /// Tells all ranks that this one cannot go on; their present and future waits throw CommError
+  /// with this rank and `reason`. Does not wait for a peer, never throws. The first reason wins.
+  virtual void abort(const std::string& reason) noexcept = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+#pragma once
+// Who owns which part of a value: the global shape and a list of pieces that are disjoint and cover
+// it. A rank may own no piece, one or many; a piece may be empty (a deep level can have fewer
+// pixels than there are workers) and then keeps its place in the list, so that piece i of one value
+// and piece i of its neighbour in the graph sit on the same rank.
+
+#include <string>
+#include <vector>
+
+#include "tessera/geometry/box.h"
+
+namespace tessera {
+
+struct Piece {
+  Box box;
+  int rank = 0;
+  bool operator==(const Piece&) const = default;
+};
+
+class Layout {
+ public:
+  Layout() = default;
+  /// Throws InvalidInput unless the non-empty pieces are disjoint, inside the shape, and cover it,
+  /// every piece has the shape's axes (at most Box::kMaxAxes) and a rank >= 0. A shape with a zero
+  /// size has no elements and is covered by empty pieces, or none.
+  Layout(Shape global_shape, std::vector<Piece> pieces);
+
+  const Shape& global_shape() const { return global_shape_; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  const Piece& piece(int index) const { return pieces_[index]; }
+  int num_pieces() const { return static_cast<int>(pieces_.size()); }
+  /// Indices of the non-empty pieces of a rank, in list order.
+  std::vector<int> pieces_of(int rank) const;
+  /// Indices of the non-empty pieces that meet `box`, ascending; `box` may leave the shape. By
+  /// look-up in a grid of the pieces' boundaries, not by a scan over all pieces (except for lists
+  /// so irregular that the grid would be larger than they are).
+  std::vector<int> pieces_meeting(const Box& box) const;
+  bool operator==(const Layout& other) const;
+
+ private:
+  void build_index();
+
+  Shape global_shape_;
+  std::vector<Piece> pieces_;
+  // Boundaries per axis, sorted, and the piece that owns each cell between them (row major). Both
+  // empty where the list is too irregular for a table.
+  std::vector<std::vector<int64_t>> cuts_;
+  std::vector<int> cell_owner_;
+};
+
+std::string to_string(const Layout& layout);
+
+}  // namespace tessera

@@ -1,0 +1,126 @@
+#include "tessera/geometry/window.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+constexpr Range kEverywhere{std::numeric_limits<int64_t>::min(),
+                            std::numeric_limits<int64_t>::max()};
+
+// Rounds towards minus infinity: coordinates in the low padding are negative.
+int64_t floor_div(int64_t value, int64_t divisor) {
+  return value / divisor - (value % divisor < 0);
+}
+
+int64_t ceil_div(int64_t value, int64_t divisor) { return -floor_div(-value, divisor); }
+
+/// Distance from the first to the last tap.
+int64_t reach(const Window& window) { return window.dilation * (window.kernel - 1); }
+
+void check_window(const Window& window) {
+  if (window.kernel < 1 || window.stride < 1 || window.dilation < 1)
+    throw_error<InvalidInput>(
+        "[window] kernel, stride and dilation must be at least 1, got {}, {} and {}", window.kernel,
+        window.stride, window.dilation);
+}
+
+/// Hull of the taps of all `positions`: position p has its taps at p * stride - pad_low +
+/// k * dilation. Positions are outputs of a forward window and inputs of a transposed one.
+Range taps_of(const Window& window, const Range& positions) {
+  if (positions.empty()) return {};
+  const int64_t first = positions.begin * window.stride - window.pad_low;
+  const int64_t last = (positions.end - 1) * window.stride - window.pad_low + reach(window);
+  return {first, last + 1};
+}
+
+/// Whether a tap of `position` lies in `target`.
+bool touches(const Window& window, int64_t position, const Range& target) {
+  const int64_t first = position * window.stride - window.pad_low;
+  const int64_t k = std::max<int64_t>(0, ceil_div(target.begin - first, window.dilation));
+  return k < window.kernel && first + k * window.dilation < target.end;
+}
+
+/// Hull of the positions inside `limits` that have a tap in `target`: the inverse of taps_of.
+Range positions_touching(const Window& window, const Range& target, const Range& limits) {
+  if (target.empty()) return {};
+  Range positions{ceil_div(target.begin + window.pad_low - reach(window), window.stride),
+                  floor_div(target.end - 1 + window.pad_low, window.stride) + 1};
+  positions = intersect(positions, limits);
+  // A dilated kernel can step over a target narrower than its dilation.
+  while (!positions.empty() && !touches(window, positions.begin, target)) ++positions.begin;
+  while (!positions.empty() && !touches(window, positions.end - 1, target)) --positions.end;
+  return positions.empty() ? Range{} : positions;
+}
+
+/// PyTorch's index of the nearest neighbour, in float for every type: it decides, in the last bit,
+/// which pixel an output just at a boundary takes. Ratios 1 and 2 need no rounding, and so stay
+/// exact on axes longer than a float can count (2^24).
+int64_t nearest_index(const Interpolation& axis, int64_t out_index) {
+  if (axis.scale <= 0 && axis.output_size == axis.input_size) return out_index;
+  if (axis.scale <= 0 && axis.output_size == 2 * axis.input_size) return out_index / 2;
+  const float step =
+      axis.scale > 0 ? static_cast<float>(1.0 / axis.scale)
+                     : static_cast<float>(axis.input_size) / static_cast<float>(axis.output_size);
+  const auto index = static_cast<int64_t>(std::floor(static_cast<float>(out_index) * step));
+  return std::min(index, axis.input_size - 1);
+}
+
+/// PyTorch's source coordinate of linear interpolation, not below 0.
+double linear_coordinate(const Interpolation& axis, int64_t out_index) {
+  const auto out = static_cast<double>(out_index);
+  const auto input_size = static_cast<double>(axis.input_size);
+  const auto output_size = static_cast<double>(axis.output_size);
+  if (axis.corners == Corners::kAligned)
+    return axis.output_size > 1 ? (input_size - 1) / (output_size - 1) * out : 0;
+  const double step = axis.scale > 0 ? 1.0 / axis.scale : input_size / output_size;
+  return std::max(0.0, step * (out + 0.5) - 0.5);
+}
+
+}  // namespace
+
+int64_t Window::output_size(int64_t input_size) const {
+  check_window(*this);
+  if (transposed)
+    return (input_size - 1) * stride - pad_low - pad_high + reach(*this) + output_padding + 1;
+  const int64_t last_start = input_size + pad_low + pad_high - reach(*this) - 1;
+  if (!ceil_mode) return floor_div(last_start, stride) + 1;
+  const int64_t size = ceil_div(last_start, stride) + 1;
+  return (size - 1) * stride >= input_size + pad_low ? size - 1 : size;
+}
+
+Range Window::needed(const Range& out, int64_t input_size) const {
+  check_window(*this);
+  return transposed ? positions_touching(*this, out, {0, input_size}) : taps_of(*this, out);
+}
+
+Range Window::reached(const Range& in) const {
+  check_window(*this);
+  return transposed ? taps_of(*this, in) : positions_touching(*this, in, kEverywhere);
+}
+
+Interpolation::Source Interpolation::source(int64_t out_index) const {
+  TESSERA_CHECK(input_size > 0 && 0 <= out_index && out_index < output_size,
+                "output {} of {} from {} inputs", out_index, output_size, input_size);
+  if (mode == InterpolationMode::kNearest) {
+    const int64_t index = nearest_index(*this, out_index);
+    return {index, index, 0};
+  }
+  // PyTorch copies here, whatever the user's scale.
+  if (output_size == input_size) return {out_index, out_index, 0};
+  const double coordinate = linear_coordinate(*this, out_index);
+  const int64_t low = std::min(static_cast<int64_t>(coordinate), input_size - 1);
+  const int64_t high = std::min(low + 1, input_size - 1);
+  return {low, high, std::min(coordinate - static_cast<double>(low), 1.0)};
+}
+
+Range Interpolation::needed(const Range& out) const {
+  if (out.empty()) return {};
+  // Every step of source() rounds monotonically, so the ends of `out` read the ends of the range.
+  return {source(out.begin).low, source(out.end - 1).high + 1};
+}
+
+}  // namespace tessera

@@ -1,0 +1,86 @@
+#include "tessera/graph/graph.h"
+
+#include "tessera/base/error.h"
+#include "tessera/base/random.h"
+
+namespace tessera {
+
+at::Tensor Operand::view(const Box& sub) const {
+  TESSERA_CHECK(box.contains(sub), "{} lies not in {}", to_string(sub), to_string(box));
+  if (sub.empty()) return tensor.new_empty(sub.shape());
+  at::Tensor result = tensor;
+  for (int axis = 0; axis < box.num_axes(); ++axis)
+    if (sub[axis] != box[axis])
+      result = result.narrow(axis, sub[axis].begin - box[axis].begin, sub[axis].size());
+  return result;
+}
+
+int64_t Parameter::numel() const { return Box::whole(shape).volume(); }
+
+ValueId Graph::add_input(const std::string& name, const ValueType& type) {
+  const ValueId id = static_cast<ValueId>(values_.size());
+  values_.push_back({name, type, -1, {}});
+  inputs_.push_back(id);
+  return id;
+}
+
+ParameterId Graph::add_parameter(const Parameter& parameter) {
+  for (size_t id = 0; id < parameters_.size(); ++id) {
+    const Parameter& known = parameters_[id];
+    if (known.name != parameter.name) continue;
+    if (known.shape != parameter.shape || known.role != parameter.role)
+      throw_error<InvalidInput>("[graph] parameter {} is {} and cannot be shared as {}",
+                                parameter.name, to_string(known.shape), to_string(parameter.shape));
+    return static_cast<ParameterId>(id);
+  }
+  parameters_.push_back(parameter);
+  return static_cast<ParameterId>(parameters_.size() - 1);
+}
+
+ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
+                        const std::vector<ValueId>& inputs,
+                        const std::vector<ParameterId>& parameters,
+                        const std::vector<ParameterId>& buffers) {
+  const auto taken = [&](const std::string& candidate) {
+    for (const Node& node : nodes_)
+      if (node.name == candidate) return true;
+    return false;
+  };
+  Node node{name, std::move(op), inputs, static_cast<ValueId>(values_.size()),
+            parameters, buffers, {}};
+  for (int suffix = 2; taken(node.name); ++suffix) node.name = fmt::format("{}_{}", name, suffix);
+  for (ValueId input : inputs) node.types.inputs.push_back(type(input));
+  try {
+    node.types.output = node.op->infer_type(node.types.inputs);
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[{} {}] {}", node.op->kind(), node.name, error.what());
+  }
+  const NodeId id = static_cast<NodeId>(nodes_.size());
+  for (size_t input = 0; input < inputs.size(); ++input)
+    values_[inputs[input]].uses.push_back({id, static_cast<int>(input)});
+  values_.push_back({node.name, node.types.output, id, {}});
+  nodes_.push_back(std::move(node));
+  return nodes_.back().output;
+}
+
+void Graph::mark_output(ValueId value) { outputs_.push_back(value); }
+
+int64_t Graph::num_trainable() const {
+  int64_t total = 0;
+  for (const Parameter& parameter : parameters_)
+    if (parameter.role == ParameterRole::kTrainable) total += parameter.numel();
+  return total;
+}
+
+at::Tensor initial_value(const Parameter& parameter, uint64_t seed) {
+  at::Tensor tensor = at::full(parameter.shape, parameter.initial.value, at::kDouble);
+  if (parameter.initial.kind == Initial::Kind::kUniform) {
+    const RandomKey key = RandomKey(seed).with(parameter.name);
+    double* data = tensor.data_ptr<double>();
+    for (int64_t i = 0; i < tensor.numel(); ++i)
+      data[i] = parameter.initial.value * (2 * key.uniform(i) - 1);
+  }
+  return tensor;
+}
+
+}  // namespace tessera

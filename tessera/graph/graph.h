@@ -1,0 +1,100 @@
+#pragma once
+// A network: operators, the values between them, and named parameters (names as in the PyTorch state
+// dict, so that weights interchange). Nodes are kept in an order in which they can run.
+//
+// Example:
+//   Graph graph;
+//   ValueId x = graph.add_input("image", ValueType::image({1, 3, 64, 64}));
+//   ValueId y = convolution(graph, x, "conv1", {.out_channels = 8, .kernel = {3, 3}});
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/graph/op.h"
+#include "tessera/graph/value_type.h"
+
+namespace tessera {
+
+using ValueId = int;
+using NodeId = int;
+using ParameterId = int;
+
+enum class ParameterRole {
+  kTrainable,
+  kBuffer,  // running statistics: not differentiated, equal on all ranks by construction
+};
+
+/// How a parameter starts, as a function of (seed, name, global index).
+struct Initial {
+  enum class Kind { kConstant, kUniform } kind = Kind::kConstant;
+  double value = 0;  // the constant, or the bound: uniform in [-value, value)
+};
+
+struct Parameter {
+  std::string name;
+  Shape shape;
+  ParameterRole role = ParameterRole::kTrainable;
+  Initial initial;
+  int64_t numel() const;
+};
+
+/// One reading of a value: input `input` of node `node`.
+struct Use {
+  NodeId node = -1;
+  int input = 0;
+  bool operator==(const Use&) const = default;
+};
+
+struct Value {
+  std::string name;
+  ValueType type;
+  NodeId producer = -1;  // -1: an input of the graph
+  std::vector<Use> uses;
+};
+
+struct Node {
+  std::string name;  // unique, without spaces: "enc1.conv1"
+  std::shared_ptr<const Op> op;
+  std::vector<ValueId> inputs;
+  ValueId output = -1;
+  std::vector<ParameterId> parameters;
+  std::vector<ParameterId> buffers;
+  NodeTypes types;
+};
+
+class Graph {
+ public:
+  ValueId add_input(const std::string& name, const ValueType& type);
+  /// Parameters are shared by naming one twice; then shapes and roles must agree.
+  ParameterId add_parameter(const Parameter& parameter);
+  /// Infers the output's type. A name in use gets a number behind it.
+  ValueId add_node(const std::string& name, std::shared_ptr<const Op> op,
+                   const std::vector<ValueId>& inputs, const std::vector<ParameterId>& parameters = {},
+                   const std::vector<ParameterId>& buffers = {});
+  /// A value that the user reads (logits). Losses are found by Op::is_loss().
+  void mark_output(ValueId value);
+
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  const Value& value(ValueId id) const { return values_[id]; }
+  const ValueType& type(ValueId id) const { return values_[id].type; }
+  const Node& node(NodeId id) const { return nodes_[id]; }
+  int64_t num_trainable() const;
+
+ private:
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  std::vector<Parameter> parameters_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+};
+
+/// Initial value of a parameter, whole, in float64 (round it to the run's type): the same for every
+/// rank and placement.
+at::Tensor initial_value(const Parameter& parameter, uint64_t seed);
+
+}  // namespace tessera

@@ -1,0 +1,25 @@
+#pragma once
+// The oracle: runs the graph on whole tensors with LibTorch's autograd. Tests and `tessera verify`
+// compare every placement with it.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+struct ReferenceResult {
+  double loss = 0;
+  std::vector<at::Tensor> outputs;          // as Graph::outputs()
+  std::vector<at::Tensor> input_gradients;  // as Graph::inputs(); undefined for labels
+  std::vector<at::Tensor> gradients;        // as Graph::parameters(); undefined for buffers
+};
+
+/// One forward and backward. `parameters` as Graph::parameters(); buffers among them are updated in
+/// place. The loss is the sum of all loss nodes; without one there are no gradients.
+ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>& inputs,
+                              std::vector<at::Tensor>& parameters, uint64_t seed, int64_t step);
+
+}  // namespace tessera

@@ -1,0 +1,274 @@
+#include "tessera/lower/checker.h"
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+/// Liveness and views of one program.
+class BufferCheck {
+ public:
+  explicit BufferCheck(const Program& program) : program_(program), alive_(program.buffers.size()) {
+    for (size_t b = 0; b < alive_.size(); ++b)
+      alive_[b] = program.buffers[b].kind == BufferKind::kBucket;
+  }
+
+  void run() {
+    for (; at_ < program_.instructions.size(); ++at_) visit(program_.instructions[at_]);
+    std::set<BufferId> expected;
+    if (program_.loss >= 0) expected.insert(program_.loss);
+    for (const auto* results : {&program_.outputs, &program_.input_gradients})
+      for (const Result& result : *results) {
+        view(result.view);
+        expected.insert(result.view.buffer);
+      }
+    for (size_t b = 0; b < alive_.size(); ++b)
+      if (program_.buffers[b].kind != BufferKind::kBucket)
+        require(alive_[b] == expected.contains(static_cast<BufferId>(b)), "left over at the end", b);
+    TESSERA_CHECK(open_.empty(), "rank {}: channel {} is never finished", program_.rank,
+                  *open_.begin());
+  }
+
+ private:
+  void require(bool condition, const char* what, size_t buffer) const {
+    TESSERA_CHECK(condition, "rank {} instruction {}: buffer {} ({}) {}", program_.rank, at_, buffer,
+                  program_.buffers[buffer].name, what);
+  }
+  void view(const View& view) const {
+    if (view.buffer < 0) {
+      TESSERA_CHECK(view.box.empty(), "rank {} instruction {}: a view of no buffer", program_.rank, at_);
+      return;
+    }
+    require(alive_[view.buffer], "is not alive", view.buffer);
+    require(program_.buffers[view.buffer].box.contains(view.box), "does not hold a view of it",
+            view.buffer);
+  }
+  void messages(const std::vector<Message>& list) const {
+    for (const Message& message : list)
+      for (const Segment& segment : message.segments) {
+        require(alive_[message.strip], "is not alive", message.strip);
+        require(segment.offset + segment.view.box.volume() <=
+                    program_.buffers[message.strip].box.volume(),
+                "is too short for its segments", message.strip);
+      }
+  }
+  void start(int channel) {
+    TESSERA_CHECK(open_.insert(channel).second, "rank {}: channel {} starts twice", program_.rank,
+                  channel);
+  }
+  void finish(int channel) {
+    TESSERA_CHECK(open_.erase(channel) == 1, "rank {}: channel {} finishes before it starts",
+                  program_.rank, channel);
+  }
+  void visit(const Instruction& instruction) {
+    std::visit(
+        Overloaded{
+            [&](const Alloc& alloc) {
+              require(!alive_[alloc.buffer], "is allocated twice", alloc.buffer);
+              alive_[alloc.buffer] = true;
+            },
+            [&](const Free& free) {
+              require(alive_[free.buffer], "is freed twice", free.buffer);
+              alive_[free.buffer] = false;
+            },
+            [&](const Fill& fill) {
+              for (const Box& box : fill.boxes) view({fill.buffer, box});
+            },
+            [&](const Copy& copy) {
+              view(copy.from);
+              view(copy.to);
+            },
+            [&](const Load& load) { view(load.to); },
+            [&](const Run& run) {
+              for (const Argument& argument : run.arguments) view(argument.view);
+            },
+            [&](const StartTransfer& transfer) {
+              start(transfer.channel);
+              messages(transfer.sends);
+              messages(transfer.receives);
+              for (const Message& message : transfer.sends)
+                for (const Segment& segment : message.segments) view(segment.view);
+            },
+            [&](const FinishTransfer& transfer) {
+              finish(transfer.channel);
+              for (BufferId strip : transfer.strips) require(alive_[strip], "is not alive", strip);
+            },
+            [&](const Unpack& unpack) {
+              messages(unpack.messages);
+              for (const Message& message : unpack.messages)
+                for (const Segment& segment : message.segments) view(segment.view);
+            },
+            [&](const StartReduce& reduce) {
+              start(reduce.channel);
+              require(alive_[reduce.buffer], "is not alive", reduce.buffer);
+            },
+            [&](const FinishReduce& reduce) { finish(reduce.channel); },
+            [&](const StartGather& gather) {
+              start(gather.channel);
+              require(alive_[gather.buffer], "is not alive", gather.buffer);
+            },
+            [&](const FinishGather& gather) { finish(gather.channel); },
+            [&](const Update&) {},
+        },
+        instruction);
+  }
+
+  const Program& program_;
+  std::vector<bool> alive_;
+  std::set<int> open_;
+  size_t at_ = 0;
+};
+
+/// One message of a pair as both ends describe it; equal descriptions match.
+struct Post {
+  int channel = 0;
+  int round = 0;  // an all-reduce posts again in its Finish
+  int64_t elements = 0;
+  bool operator==(const Post&) const = default;
+};
+
+/// What a rank posts at one instruction, by peer; and which channel the instruction waits for.
+struct Events {
+  std::map<int, Post> sends;
+  std::map<int, Post> receives;
+  int starts = -1;
+  int waits_for = -1;
+};
+
+Events events_of(const Instruction& instruction, const Program& program) {
+  Events events;
+  const auto all_peers = [&](int channel, int round, auto sent_elements, auto received_elements) {
+    for (int peer = 0; peer < program.num_ranks; ++peer) {
+      if (peer == program.rank) continue;
+      if (const int64_t n = sent_elements(peer); n > 0) events.sends[peer] = {channel, round, n};
+      if (const int64_t n = received_elements(peer); n > 0) events.receives[peer] = {channel, round, n};
+    }
+  };
+  if (const auto* transfer = std::get_if<StartTransfer>(&instruction)) {
+    for (const Message& message : transfer->sends)
+      events.sends[message.peer] = {transfer->channel, 0,
+                                    program.buffers[message.strip].box.volume()};
+    for (const Message& message : transfer->receives)
+      events.receives[message.peer] = {transfer->channel, 0,
+                                       program.buffers[message.strip].box.volume()};
+    events.starts = transfer->channel;
+  } else if (const auto* finish = std::get_if<FinishTransfer>(&instruction)) {
+    events.waits_for = finish->channel;
+  } else if (const auto* reduce = std::get_if<StartReduce>(&instruction)) {
+    const int64_t n = program.buffers[reduce->buffer].box.volume();
+    const auto whole = [&](int) { return n; };
+    all_peers(reduce->channel, 0, whole, whole);
+    events.starts = reduce->channel;
+  } else if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
+    const int64_t n = program.buffers[finish->buffer].box.volume();
+    const auto whole = [&](int) { return n; };
+    all_peers(finish->channel, 1, whole, whole);
+    events.waits_for = finish->channel;
+  } else if (const auto* gather = std::get_if<StartGather>(&instruction)) {
+    all_peers(
+        gather->channel, 0, [&](int) { return gather->rows_of_rank[program.rank]; },
+        [&](int peer) { return gather->rows_of_rank[peer]; });
+    events.starts = gather->channel;
+  } else if (const auto* finish = std::get_if<FinishGather>(&instruction)) {
+    events.waits_for = finish->channel;
+  }
+  return events;
+}
+
+/// Runs the communication of all programs with rendezvous semantics and no data.
+class CommunicationCheck {
+ public:
+  explicit CommunicationCheck(const std::vector<Program>& programs)
+      : programs_(programs), at_(programs.size(), 0), open_(programs.size()) {}
+
+  void run() {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (size_t rank = 0; rank < programs_.size(); ++rank)
+        while (advance(static_cast<int>(rank))) moved = true;
+    }
+    for (size_t rank = 0; rank < programs_.size(); ++rank)
+      TESSERA_CHECK(at_[rank] == programs_[rank].instructions.size(),
+                    "rank {} waits for ever at instruction {}", rank, at_[rank]);
+    for (const auto& [pair, queue] : sent_)
+      TESSERA_CHECK(queue.empty(), "rank {} sends channel {} to rank {}, which never receives it",
+                    pair.first, queue.front().channel, pair.second);
+    for (const auto& [pair, queue] : expected_)
+      TESSERA_CHECK(queue.empty(), "rank {} waits for channel {} of rank {}, which never sends it",
+                    pair.second, queue.front().channel, pair.first);
+  }
+
+ private:
+  using Pair = std::pair<int, int>;  // from, to
+
+  /// Executes the rank's next instruction if it need not wait.
+  bool advance(int rank) {
+    const Program& program = programs_[rank];
+    if (at_[rank] == program.instructions.size()) return false;
+    const Events events = events_of(program.instructions[at_[rank]], program);
+    if (!posted_[{rank, at_[rank]}]) {
+      post(rank, events);
+      posted_[{rank, at_[rank]}] = true;
+    }
+    if (events.waits_for >= 0 && open_[rank][events.waits_for] > 0) return false;
+    posted_.erase({rank, at_[rank]});
+    ++at_[rank];
+    return true;
+  }
+
+  void post(int rank, const Events& events) {
+    const int channel = events.starts >= 0 ? events.starts : events.waits_for;
+    for (const auto& [peer, message] : events.sends) {
+      ++open_[rank][channel];
+      match({rank, peer}, message, &sent_, &expected_);
+    }
+    for (const auto& [peer, message] : events.receives) {
+      ++open_[rank][channel];
+      match({peer, rank}, message, &expected_, &sent_);
+    }
+  }
+
+  using Queues = std::map<Pair, std::deque<Post>>;
+  void match(Pair pair, const Post& post, Queues* own, Queues* other) {
+    std::deque<Post>& waiting = (*other)[pair];
+    if (waiting.empty()) {
+      (*own)[pair].push_back(post);
+      return;
+    }
+    const Post& partner = waiting.front();
+    TESSERA_CHECK(partner == post,
+                  "messages from rank {} to rank {} cross: channel {} round {} ({} elements) meets "
+                  "channel {} round {} ({} elements)",
+                  pair.first, pair.second, post.channel, post.round, post.elements, partner.channel,
+                  partner.round, partner.elements);
+    waiting.pop_front();
+    --open_[pair.first][post.channel];
+    --open_[pair.second][post.channel];
+  }
+
+  const std::vector<Program>& programs_;
+  std::vector<size_t> at_;
+  std::vector<std::map<int, int>> open_;  // per rank: unmatched messages of a channel
+  std::map<std::pair<int, size_t>, bool> posted_;
+  Queues sent_;
+  Queues expected_;
+};
+
+}  // namespace
+
+void check_programs(const std::vector<Program>& programs) {
+  for (const Program& program : programs) BufferCheck(program).run();
+  CommunicationCheck(programs).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,11 @@
+#pragma once
+// Puts every buffer's Alloc right before its first use and its Free right after its last. Results
+// stay; buckets live with the parameters.
+
+#include "tessera/lower/program.h"
+
+namespace tessera {
+
+void insert_allocations(Program* program);
+
+}  // namespace tessera

@@ -1,0 +1,22 @@
+#pragma once
+// What the lowering is asked to make of a graph and a plan.
+
+#include <cstdint>
+
+namespace tessera {
+
+enum class StepKind {
+  kForward,   // outputs and loss
+  kGradient,  // and gradients of the parameters, reduced
+  kTrain,     // and the optimiser's update
+};
+
+struct LowerOptions {
+  StepKind step = StepKind::kGradient;
+  bool input_gradients = false;         // keep the gradients of the graph's real inputs
+  bool keep_outputs = false;            // keep Graph::outputs() after the step
+  bool recompute = true;                // cheap outputs are computed again rather than kept
+  int64_t bucket_elements = 6'553'600;  // 25 MiB of float32
+};
+
+}  // namespace tessera

@@ -1,0 +1,18 @@
+#pragma once
+// Changes to the graph before it is placed, each of which keeps every number: batch norm and ReLU
+// become one operator, and reductions over a space that is cut become partial results per cell and
+// their sum.
+//
+//   global_average_pool            →  partial_sum → sum_parts
+//   flatten → linear, small batch  →  partial_linear → sum_parts
+//
+// Parameters, inputs and outputs keep their order.
+
+#include "tessera/graph/graph.h"
+#include "tessera/plan/plan.h"
+
+namespace tessera {
+
+Graph rewrite(const Graph& graph, const Plan& plan);
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#pragma once
+// Batch normalisation over batch and space, and its fusion with a ReLU. Statistics are those of the
+// whole batch and image however they are cut: each piece gives mean and M2 of its own elements,
+// which are merged by Chan's formula (see docs/architecture.md). Backward reads the input and the
+// merged statistics; the output is recomputed where it is wanted, not kept.
+//
+// Example:
+//   ValueId y = batch_norm(graph, x, "enc1.bn1", {.momentum = 0.01});
+
+#include <memory>
+#include <string>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+struct BatchNormOptions {
+  enum class Statistics {
+    kBatch,    // of this batch; also updates the running statistics
+    kRunning,  // the running ones, unchanged
+  };
+  enum class Activation { kNone, kRelu };
+
+  double epsilon = 1e-5;
+  double momentum = 0.1;  // weight of this batch in the running statistics
+  Statistics statistics = Statistics::kBatch;
+  Activation activation = Activation::kNone;
+};
+
+/// Parameters name.weight and name.bias, buffers name.running_mean and name.running_var, one entry
+/// per channel each. The operator's kind is "batch_norm", or "batch_norm_relu" with the activation.
+ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
+                   const BatchNormOptions& options = {});
+
+/// Whether the operator is a batch normalisation without an activation.
+bool is_plain_batch_norm(const Op& op);
+
+/// The fused operator for a plain batch normalisation and the ReLU behind it.
+std::shared_ptr<const Op> with_relu(const Op& batch_norm);
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+#pragma once
+// The loops of interpolation on one piece, and their adjoint. Output rows are found in two steps,
+// which keep the work along contiguous memory: blend up to four input rows, then take the outputs
+// from the blended row.
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <vector>
+
+#include "tessera/geometry/window.h"
+
+namespace tessera {
+
+/// Where the outputs of a piece read along one axis, counted from the begin of the needed range.
+using AxisSources = std::vector<Interpolation::Source>;
+
+/// Along D, H, W. An axis that the value lacks has one output, which reads input 0.
+using PieceSources = std::array<AxisSources, 3>;
+
+/// Tensors are views N x C x space with any strides, of float32 or float64; none is empty.
+void interpolate_piece(const PieceSources& sources, InterpolationMode mode, const at::Tensor& x,
+                       const at::Tensor& y);
+
+/// Stores all of grad_x.
+void interpolate_piece_adjoint(const PieceSources& sources, InterpolationMode mode,
+                               const at::Tensor& grad_y, const at::Tensor& grad_x);
+
+}  // namespace tessera

@@ -1,0 +1,30 @@
+#pragma once
+// A linear layer on features: y = x Wᵀ + b, for values without space (batch x features), and the
+// parameters that every layer of products starts with.
+//
+// Example:
+//   ValueId logits = linear(graph, features, "fc", {.out_features = 10});
+
+#include <string>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+struct LinearOptions {
+  int64_t out_features = 0;
+  bool bias = true;
+};
+
+/// Parameters: name.weight [out, in] and name.bias [out], as torch.nn.Linear. Throws InvalidInput
+/// unless x is batch x features.
+ValueId linear(Graph& graph, ValueId x, const std::string& name, const LinearOptions& options);
+
+/// Adds name.weight, and name.bias unless `bias_size` is 0, with the start of PyTorch's linear and
+/// convolution layers: both uniform with bound 1 / sqrt(fan_in), where the fan-in is the volume of
+/// the weight's axes but the first (so PyTorch counts it for transposed convolutions, too).
+std::vector<ParameterId> add_weight_and_bias(Graph& graph, const std::string& name,
+                                             const Shape& weight_shape, int64_t bias_size);
+
+}  // namespace tessera

@@ -1,0 +1,118 @@
+#include "tessera/plan/placement.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/geometry/split.h"
+
+namespace tessera {
+namespace {
+
+/// Calls body(index) for every multi-index below `sizes`, last axis fastest.
+template <class Body>
+void for_each_index(const std::vector<int64_t>& sizes, Body body) {
+  std::vector<int64_t> index(sizes.size(), 0);
+  while (true) {
+    body(index);
+    int axis = static_cast<int>(sizes.size()) - 1;
+    while (axis >= 0 && ++index[axis] == sizes[axis]) index[axis--] = 0;
+    if (axis < 0) return;
+  }
+}
+
+Box spatial_part(const Box& box) {
+  Box spatial;
+  for (int axis = 2; axis < box.num_axes(); ++axis) spatial.push_back(box[axis]);
+  return spatial;
+}
+
+}  // namespace
+
+Placement::Placement(const Graph& graph, const Plan& plan) : plan_(plan) {
+  for (const Value& value : graph.values()) {
+    num_spatial_ = std::max(num_spatial_, value.type.num_spatial());
+    coarsest_.resize(num_spatial_, Ratio{});
+    for (const Axis& axis : value.type.axes)
+      if (axis.kind == AxisKind::kSpatial && coarsest_[axis.spatial_index] < axis.stride)
+        coarsest_[axis.spatial_index] = axis.stride;
+  }
+}
+
+int64_t Placement::align_of(const Axis& axis) const {
+  const Ratio ratio = coarsest_[axis.spatial_index] / axis.stride;
+  return ratio.den == 1 ? ratio.num : 1;
+}
+
+Layout Placement::layout_of(const ValueType& type) const {
+  return type.num_spatial() > 0 ? layout_of_image(type) : layout_of_features(type);
+}
+
+Layout Placement::layout_of_image(const ValueType& type) const {
+  // Ranks run over (data, space...), pieces over (pieces...) inside each rank.
+  std::vector<int64_t> rank_grid{plan_.data};
+  std::vector<int64_t> piece_grid;
+  for (int i = 0; i < num_spatial_; ++i) {
+    rank_grid.push_back(plan_.space_parts(i));
+    piece_grid.push_back(plan_.pieces_along(i));
+  }
+  std::vector<Piece> pieces;
+  int rank = 0;
+  for_each_index(rank_grid, [&](const std::vector<int64_t>& place) {
+    for_each_index(piece_grid, [&](const std::vector<int64_t>& piece) {
+      Box box;
+      for (const Axis& axis : type.axes) {
+        if (axis.kind == AxisKind::kBatch) {
+          box.push_back(split(axis.size, plan_.data, place[0]));
+        } else if (axis.kind == AxisKind::kSpatial) {
+          const int i = axis.spatial_index;
+          box.push_back(split(axis.size, rank_grid[i + 1] * piece_grid[i],
+                              place[i + 1] * piece_grid[i] + piece[i], align_of(axis)));
+        } else {
+          box.push_back({0, axis.size});
+        }
+      }
+      pieces.push_back({box, rank});
+    });
+    ++rank;
+  });
+  return Layout(type.shape(), std::move(pieces));
+}
+
+Layout Placement::layout_of_features(const ValueType& type) const {
+  const int64_t ranks = plan_.num_ranks();
+  const int64_t ranks_per_replica = ranks / plan_.data;
+  std::vector<Piece> pieces;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const Range replica = split(type.batch(), plan_.data, rank / ranks_per_replica);
+    Box box = Box::whole(type.shape());
+    box[0] = split(replica.size(), ranks_per_replica, rank % ranks_per_replica).shifted(replica.begin);
+    pieces.push_back({box, static_cast<int>(rank)});
+  }
+  return Layout(type.shape(), std::move(pieces));
+}
+
+std::vector<Box> Placement::spatial_cells(const Layout& layout) {
+  std::vector<Box> cells;
+  for (const Piece& piece : layout.pieces()) {
+    if (piece.box.empty()) continue;
+    const Box cell = spatial_part(piece.box);
+    if (std::find(cells.begin(), cells.end(), cell) == cells.end()) cells.push_back(cell);
+  }
+  return cells;
+}
+
+Layout Placement::layout_of_parts(const ValueType& type, const Layout& source) const {
+  const std::vector<Box> cells = spatial_cells(source);
+  std::vector<Piece> pieces;
+  for (const Piece& piece : source.pieces()) {
+    Box box = Box::whole(type.shape());
+    box[0] = piece.box[0];
+    const auto cell = std::find(cells.begin(), cells.end(), spatial_part(piece.box));
+    const int64_t part = cell - cells.begin();
+    box[2] = piece.box.empty() ? Range{0, 0} : Range{part, part + 1};
+    pieces.push_back({box, piece.rank});
+  }
+  return Layout(type.shape(), std::move(pieces));
+}
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+#pragma once
+// From a plan to layouts: which rank owns which box of every value. One rule for all values: an axis
+// is cut by its kind. The batch is cut into `data` parts, spatial axes by the grid, channels never; a
+// value without spatial axes (a head's features) has its batch cut over all ranks of a replica.
+//
+// Spatial axes are cut on multiples of (coarsest stride of the graph / stride of the value), so that
+// levels of a U-Net are cut at the same places and 2x2 pools and up-convolutions exchange nothing.
+
+#include <vector>
+
+#include "tessera/geometry/layout.h"
+#include "tessera/graph/graph.h"
+#include "tessera/plan/plan.h"
+
+namespace tessera {
+
+class Placement {
+ public:
+  Placement(const Graph& graph, const Plan& plan);
+
+  /// The layout of a value of this type; it has no kPart axis.
+  Layout layout_of(const ValueType& type) const;
+  /// The layout of partial results, one entry of the kPart axis for each spatial cell of `source`
+  /// (the value that they were computed from), owned where the cell is.
+  Layout layout_of_parts(const ValueType& type, const Layout& source) const;
+  /// The distinct non-empty spatial boxes of a layout, in list order.
+  static std::vector<Box> spatial_cells(const Layout& layout);
+
+ private:
+  Layout layout_of_image(const ValueType& type) const;
+  Layout layout_of_features(const ValueType& type) const;
+  int64_t align_of(const Axis& axis) const;
+
+  Plan plan_;
+  int num_spatial_ = 0;
+  std::vector<Ratio> coarsest_;  // per spatial axis
+};
+
+}  // namespace tessera

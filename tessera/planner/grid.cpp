@@ -1,0 +1,92 @@
+#include "tessera/planner/grid.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tessera/base/error.h"
+#include "tessera/lower/lower.h"
+
+namespace tessera {
+namespace {
+
+const ValueType& image_type(const Graph& graph) {
+  for (ValueId input : graph.inputs())
+    if (graph.type(input).element == Element::kReal) return graph.type(input);
+  throw_error<InvalidInput>("[planner] the model has no image input");
+}
+
+bool fits(const Plan& plan, const ValueType& input) {
+  try {
+    check_plan(plan, input);
+    return true;
+  } catch (const InvalidInput&) {
+    return false;
+  }
+}
+
+/// The grid among all factorisations that fits with the least cost.
+template <class PlanOf, class Cost>
+std::vector<int64_t> cheapest(const ValueType& input, int64_t parts, const char* what,
+                              PlanOf plan_of, Cost cost) {
+  if (parts < 1) throw_error<InvalidInput>("[planner] {} {} must be at least 1", what, parts);
+  std::vector<int64_t> best;
+  std::pair<double, int64_t> best_cost;
+  for (const std::vector<int64_t>& grid : factorisations(parts, input.num_spatial())) {
+    const Plan plan = plan_of(grid);
+    if (!fits(plan, input)) continue;
+    const std::pair<double, int64_t> grid_cost{cost(plan),
+                                               *std::max_element(grid.begin(), grid.end())};
+    if (!best.empty() && !(grid_cost < best_cost)) continue;
+    best = grid;
+    best_cost = grid_cost;
+  }
+  if (best.empty())
+    throw_error<InvalidInput>("[planner] no grid of {} {} fits the input {}; use fewer", parts, what,
+                              to_string(input));
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> factorisations(int64_t parts, int axes) {
+  if (axes == 1) return {{parts}};
+  std::vector<std::vector<int64_t>> all;
+  for (int64_t first = 1; first <= parts; ++first) {
+    if (parts % first != 0) continue;
+    for (std::vector<int64_t> rest : factorisations(parts / first, axes - 1)) {
+      rest.insert(rest.begin(), first);
+      all.push_back(std::move(rest));
+    }
+  }
+  return all;
+}
+
+std::vector<int64_t> best_space(const Graph& graph, const Plan& plan, int64_t parts) {
+  const auto with_space = [&](const std::vector<int64_t>& grid) {
+    Plan candidate = plan;
+    candidate.space = grid;
+    return candidate;
+  };
+  return cheapest(image_type(graph), parts, "workers", with_space, [&](const Plan& candidate) {
+    return static_cast<double>(exchanged_elements(graph, candidate));
+  });
+}
+
+std::vector<int64_t> best_pieces(const Graph& graph, const Plan& plan, int64_t count) {
+  const ValueType& input = image_type(graph);
+  const auto with_pieces = [&](const std::vector<int64_t>& grid) {
+    Plan candidate = plan;
+    candidate.pieces = grid;
+    return candidate;
+  };
+  return cheapest(input, count, "pieces", with_pieces, [&](const Plan& candidate) {
+    double surface = 0;
+    for (int i = 0; i < input.num_spatial(); ++i) {
+      const double size = static_cast<double>(input.axes[input.first_spatial() + i].size);
+      surface += static_cast<double>(candidate.space_parts(i) * candidate.pieces_along(i) - 1) / size;
+    }
+    return surface;
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,103 @@
+#pragma once
+// Runs a program: an interpreter of its list, on one device, over one transport. A Start does not
+// wait, a Finish does. It counts what it really allocates, so that the simulator can be held to it.
+//
+// One thread drives one executor. Every rank of the transport runs the program of its own rank, of
+// one set that the checker has passed.
+//
+// Example:
+//   Executor executor(lowered.graph, lowered.programs[rank], &parameters, &transport, {});
+//   executor.run({.seed = 1, .step = 0, .load = my_loader});
+//   executor.loss();
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tessera/comm/collectives.h"
+#include "tessera/runtime/caching_allocator.h"
+#include "tessera/runtime/device.h"
+#include "tessera/runtime/parameter_store.h"
+
+namespace tessera {
+
+struct StepContext {
+  uint64_t seed = 0;
+  int64_t step = 0;
+  /// Writes the box of a graph input into the tensor (a view of the box's shape).
+  std::function<void(ValueId input, const Box& box, at::Tensor target)> load;
+  /// The optimiser; called by Update.
+  std::function<void()> update;
+};
+
+struct ExecutorOptions {
+  at::ScalarType real = at::kFloat;
+};
+
+struct MemoryCounters {
+  int64_t peak_value_bytes = 0;
+  int64_t peak_workspace_bytes = 0;  // largest that one kernel held besides its operands
+};
+
+class Executor {
+ public:
+  Executor(const Graph& graph, const Program& program, ParameterStore* parameters,
+           Transport* transport, const ExecutorOptions& options);
+
+  /// One step. Collective over all ranks.
+  void run(const StepContext& context);
+
+  /// Of the last step: the sum over all ranks, where the graph has a loss.
+  double loss() const;
+  /// A result of the last step that the program keeps.
+  at::Tensor result(const Result& result) const { return view(result.view); }
+  const MemoryCounters& memory() const { return memory_; }
+
+ private:
+  void execute(const Alloc& alloc);
+  void execute(const Free& free);
+  void execute(const Fill& fill);
+  void execute(const Copy& copy);
+  void execute(const Load& load);
+  void execute(const Run& run);
+  void execute(const StartTransfer& transfer);
+  void execute(const FinishTransfer& transfer);
+  void execute(const Unpack& unpack);
+  void execute(const StartReduce& reduce);
+  void execute(const FinishReduce& reduce);
+  void execute(const StartGather& gather);
+  void execute(const FinishGather& gather);
+  void execute(const Update& update);
+
+  void run_kernel(const Run& run, KernelArgs* args);
+  void run_merge(const Run& run, const Node& node);
+  KernelArgs kernel_args(const Run& run, const Node& node) const;
+  void adopt_results(const Run& run, const KernelArgs& args);
+  void adopt(const View& view, const at::Tensor& tensor);
+  void hold(BufferId buffer, at::Tensor tensor);
+  void bind_buckets();
+
+  at::ScalarType scalar_type(ElementType element) const;
+  at::Tensor view(const View& view) const;
+  at::Tensor segment(const Message& message, const Segment& segment) const;
+
+  const Graph& graph_;
+  const Program& program_;
+  ParameterStore* parameters_;
+  Transport* transport_;
+  ExecutorOptions options_;
+  std::unique_ptr<Device> device_;
+  Group everyone_;
+  const StepContext* context_ = nullptr;
+
+  std::vector<at::Tensor> tensors_;  // by BufferId; undefined while not allocated
+  std::map<int, Ticket> transfers_;  // by channel
+  std::map<int, std::unique_ptr<AllReduce>> reductions_;
+  std::map<int, std::unique_ptr<AllGather>> gathers_;
+  MemoryAccount account_;
+  MemoryCounters memory_;
+  int64_t value_bytes_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#pragma once
+// The proof: the same steps on a placement and on the one-rank oracle, compared number by number.
+// Ranks are threads of this process.
+//
+// Relative difference of a tensor = max|a - ref| / max(max|ref|, 1e-3 * max|ref| over all tensors of
+// that kind): the gradient of a bias before batch norm is truly zero, and would have no scale of its
+// own.
+
+#include <string>
+
+#include "tessera/graph/graph.h"
+#include "tessera/plan/plan.h"
+
+namespace tessera {
+
+enum class OptimiserKind { kSgd, kAdamW };
+
+struct VerifyOptions {
+  Plan plan;
+  at::ScalarType real = at::kDouble;
+  OptimiserKind optimiser = OptimiserKind::kSgd;
+  int64_t steps = 2;
+  uint64_t seed = 1;
+  int threads = 1;  // per rank
+  bool recompute = true;
+  double timeout_seconds = 60;
+};
+
+struct VerifyReport {
+  int ranks = 1;
+  double loss_rel = 0;
+  double output_rel = 0;
+  double input_grad_rel = 0;
+  double param_grad_rel = 0;
+  double updated_param_rel = 0;
+  double buffer_rel = 0;
+  double param_grad_l2 = 0;  // |a - ref| / |ref| over all parameters together
+  std::string worst;         // the tensor with the largest difference, and its step
+  bool ok = false;
+};
+
+/// Float64: all within 1e-10 (AdamW: updated parameters and later steps 1e-8). Float32: loss within
+/// 1e-5, outputs within 1e-4; gradients are reported, since another order of summation flips ReLU
+/// and max-pooling decisions.
+VerifyReport verify(const Graph& graph, const VerifyOptions& options);
+
+}  // namespace tessera

@@ -1,0 +1,109 @@
+#include "tessera/zoo/zoo.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/zoo/entries.h"
+
+namespace tessera {
+namespace {
+
+/// The most elements that one value or parameter may have. Far beyond any memory, and small enough
+/// that sums of bytes and FLOPs over a whole graph stay inside 64 bits.
+constexpr int64_t kMaxElements = int64_t{1} << 48;
+
+const ModelInfo& model_called(const std::string& name) {
+  std::string known;
+  for (const ModelInfo& model : models()) {
+    if (model.name == name) return model;
+    known += (known.empty() ? "" : ", ") + model.name;
+  }
+  throw_error<InvalidInput>("[model] '{}' is no known model; known: {}", name, known);
+}
+
+[[noreturn]] void refuse_option(const ModelInfo& model, const std::string& what) {
+  std::string legal;
+  for (const OptionInfo& option : model.options)
+    legal += fmt::format("{}{}=...", legal.empty() ? "" : ",", option.name);
+  throw_error<InvalidInput>("[{}] {}; write {}:{} (any of them, once each)", model.name, what,
+                            model.name, legal);
+}
+
+/// Reads "key=value,..." apart.
+std::map<std::string, std::string> parse_options(const ModelInfo& model, const std::string& text) {
+  std::map<std::string, std::string> options;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string option = text.substr(begin, end - begin);
+    const size_t equals = std::min(option.find('='), option.size());
+    const std::string name = option.substr(0, equals);
+    if (name.empty()) refuse_option(model, fmt::format("an option is missing in ':{}'", text));
+    if (equals + 1 >= option.size())
+      refuse_option(model, fmt::format("option '{}' has no value", name));
+    if (!options.emplace(name, option.substr(equals + 1)).second)
+      refuse_option(model, fmt::format("option '{}' is given twice", name));
+    begin = end + 1;
+  }
+  return options;
+}
+
+ModelOptions read_options(const ModelInfo& model, const std::string& spec) {
+  const size_t colon = spec.find(':');
+  if (colon == std::string::npos) return {model.name, model.options, {}};
+  return {model.name, model.options, parse_options(model, spec.substr(colon + 1))};
+}
+
+/// Throws InvalidInput, beginning with `what`, where the shape holds more than kMaxElements.
+void check_volume(const Shape& shape, const std::string& what) {
+  int64_t volume = 1;
+  for (int64_t size : shape) {
+    if (size > kMaxElements / volume)
+      throw_error<InvalidInput>("{} {} has more than 2^48 elements; use a smaller input", what,
+                                to_string(shape));
+    volume *= size;
+  }
+}
+
+void check_input(const ModelInfo& model, const Shape& input) {
+  const size_t num_axes = static_cast<size_t>(model.num_spatial) + 2;
+  if (input.size() != num_axes)
+    throw_error<InvalidInput>(
+        "[{}] input {} has {} axes; give {}: batch x channels x {} spatial, such as {}", model.name,
+        to_string(input), input.size(), num_axes, model.num_spatial,
+        to_string(model.default_input));
+  for (int64_t size : input)
+    if (size < 1)
+      throw_error<InvalidInput>("[{}] input {}: each size must be at least 1", model.name,
+                                to_string(input));
+  check_volume(input, fmt::format("[{}] input", model.name));
+}
+
+}  // namespace
+
+const std::vector<ModelInfo>& models() {
+  static const std::vector<ModelInfo> all{cnn(1), cnn(2), cnn(3), fcn2d(), unet(2), unet(3)};
+  return all;
+}
+
+const ModelInfo& find_model(const std::string& spec) {
+  const std::string name = spec.substr(0, spec.find(':'));
+  const ModelInfo& model = model_called(name);
+  read_options(model, spec);
+  return model;
+}
+
+Graph build_model(const std::string& spec, const Shape& input) {
+  const ModelInfo& model = find_model(spec);
+  const ModelOptions options = read_options(model, spec);
+  const Shape& shape = input.empty() ? model.default_input : input;
+  check_input(model, shape);
+  Graph graph = model.build(options, shape);
+  for (const Value& value : graph.values())
+    check_volume(value.type.shape(), fmt::format("[{}] value {} of shape", model.name, value.name));
+  for (const Parameter& parameter : graph.parameters())
+    check_volume(parameter.shape,
+                 fmt::format("[{}] parameter {} of shape", model.name, parameter.name));
+  return graph;
+}
+
+}  // namespace tessera

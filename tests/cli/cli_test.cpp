@@ -1,0 +1,153 @@
+// The program as a user meets it: results, JSON, exit codes and messages.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string read_all(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Outcome tessera(const std::string& arguments) {
+  const std::string err = testing::TempDir() + "tessera_stderr_" + std::to_string(getpid());
+  const std::string command = std::string("timeout 60 ") + TESSERA_PROGRAM + " " + arguments + " 2>" + err;
+  Outcome outcome;
+  FILE* pipe = popen(command.c_str(), "r");
+  std::array<char, 4096> chunk;
+  for (size_t n; (n = fread(chunk.data(), 1, chunk.size(), pipe)) > 0;) outcome.out.append(chunk.data(), n);
+  const int status = pclose(pipe);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.err = read_all(err);
+  std::remove(err.c_str());
+  return outcome;
+}
+
+TEST(Cli, HelpIsThereForEveryCommand) {
+  EXPECT_EQ(tessera("--help").exit_code, 0);
+  EXPECT_EQ(tessera("--version").exit_code, 0);
+  for (const char* command : {"models", "verify", "plan", "bench"}) {
+    const Outcome outcome = tessera(std::string(command) + " --help");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.out.find("--json"), std::string::npos) << command;
+  }
+}
+
+TEST(Cli, ModelsListsTheZoo) {
+  const nlohmann::json models = nlohmann::json::parse(tessera("models --json").out);
+  EXPECT_GE(models.size(), 6u);
+  EXPECT_NE(tessera("models").out.find("unet3d"), std::string::npos);
+}
+
+TEST(Cli, VerifyProvesAPlacement) {
+  const Outcome outcome =
+      tessera("verify unet2d:base=2,depth=3,classes=4,norm=none --input 1x3x24x20 --space 2x2 --json");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["ranks"], 4);
+  EXPECT_EQ(json["dtype"], "float64");
+  EXPECT_EQ(json["ok"], true);
+  for (const char* key : {"loss_rel", "output_rel", "input_grad_rel", "param_grad_rel",
+                          "updated_param_rel", "buffer_rel"})
+    EXPECT_LE(json[key].get<double>(), 1e-10) << key;
+}
+
+TEST(Cli, VerifyTakesFloat32AndAdamw) {
+  EXPECT_EQ(tessera("verify cnn2d:base=2,depth=2 --input 2x3x24x20 --space 2x1 --dtype float32").exit_code, 0);
+  EXPECT_EQ(tessera("verify cnn2d:base=2,depth=2 --input 2x3x24x20 --workers 3 --optimiser adamw").exit_code, 0);
+}
+
+TEST(Cli, PlanAndBenchAgreeToTheByte) {
+  const std::string job = " unet2d:base=4,depth=3 --input 2x3x40x36 --data 2 --space 2x1 --json ";
+  const nlohmann::json plan = nlohmann::json::parse(tessera("plan" + job).out);
+  const nlohmann::json bench =
+      nlohmann::json::parse(tessera("bench" + job + "--iterations 2 --warmup 1").out);
+  for (const char* key : {"peak_value_bytes", "parameter_bytes", "bytes_sent", "messages", "plan"})
+    EXPECT_EQ(plan[key], bench[key]) << key;
+  for (const char* key : {"median_ms", "p10_ms", "p90_ms", "workspace_bytes", "peak_rss_bytes"})
+    EXPECT_TRUE(bench.contains(key)) << key;
+}
+
+TEST(Cli, PlanDrawsTheGridAndPrintsPrograms) {
+  const Outcome picture = tessera("plan unet2d:base=4,depth=3 --input 1x3x64x64 --space 2x2");
+  EXPECT_NE(picture.out.find("rank 3"), std::string::npos);
+  EXPECT_NE(picture.out.find("32x32"), std::string::npos);
+  const Outcome program =
+      tessera("plan unet2d:base=4,depth=3 --input 1x3x64x64 --space 2x2 --program --rank 2");
+  EXPECT_NE(program.out.find("StartTransfer"), std::string::npos);
+}
+
+TEST(Cli, PlanFileIsAPlacement) {
+  const std::string file = testing::TempDir() + "tessera_plan.json";
+  std::ofstream(file) << R"({"data": 1, "space": [2, 3], "pieces": [1, 2]})";
+  const Outcome outcome = tessera("plan cnn2d:base=2,depth=2 --input 1x3x32x36 --json --plan " + file);
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["ranks"], 6) << outcome.err;
+}
+
+struct Refusal {
+  std::string arguments;
+  int exit_code;
+  std::string part;  // of the message
+};
+
+class Refusals : public testing::TestWithParam<Refusal> {};
+
+TEST_P(Refusals, AreClear) {
+  const Outcome outcome = tessera(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.err;
+  EXPECT_NE((outcome.err + outcome.out).find(GetParam().part), std::string::npos) << outcome.err;
+}
+
+const std::string kNet = "unet2d:base=2,depth=3 ";
+
+INSTANTIATE_TEST_SUITE_P(
+    BadInput, Refusals,
+    testing::Values(
+        Refusal{"", 2, ""}, Refusal{"train-me", 2, ""}, Refusal{"verify", 2, "MODEL"},
+        Refusal{"verify unet7d", 2, "unet2d"}, Refusal{"verify unet2d:bass=3", 2, "base"},
+        Refusal{"verify unet2d:base=x", 2, "base"}, Refusal{"verify unet2d:base=0", 2, "base"},
+        Refusal{"verify unet2d:norm=layer", 2, "batch"},
+        Refusal{"verify " + kNet + "--input 1x3x32", 2, "axes"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32x32", 2, "axes"},
+        Refusal{"verify " + kNet + "--input 1x3x0x32", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x-4x32", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32xfoo", 2, "--input"},
+        Refusal{"verify " + kNet + "--input 1x3x99999999999x99999999999", 2, "2^62"},
+        Refusal{"verify " + kNet + "--input 99999999999999999999x3x8x8", 2, "too large"},
+        Refusal{"verify " + kNet + "--input 1x3x2x2", 2, "4"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 33x1", 2, "32 pixels"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 2", 2, "2 spatial axes"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 2x2x2", 2, "2 spatial axes"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 0x2", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 2x", 2, "--space"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --data 2", 2, "batch of 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --data 0", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --workers -3", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --workers 5000", 2, "5000"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --workers 3 --space 2x2", 2, "--workers"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --pieces 5000", 2, "5000"},
+        Refusal{"verify " + kNet + "--dtype float16", 2, "float32 or float64"},
+        Refusal{"verify " + kNet + "--threads 0", 2, ""},
+        Refusal{"verify " + kNet + "--steps 0", 2, ""},
+        Refusal{"verify " + kNet + "--no-such-option", 2, "no-such-option"},
+        Refusal{"plan " + kNet + "--plan /nonexistent.json", 2, "cannot read"},
+        Refusal{"plan " + kNet + "--memory lots", 2, "16GiB"},
+        Refusal{"plan " + kNet + "--input 1x3x64x64 --memory 1MiB", 4, "limit"},
+        Refusal{"verify " + kNet + "--input 1x3x64x64 --memory 1MiB", 4, "limit"},
+        Refusal{"bench unet2d --input 1x3x60000x60000", 4, "free"},
+        Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 1GiB", 4, "use more workers"}));
+
+}  // namespace

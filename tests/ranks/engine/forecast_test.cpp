@@ -1,0 +1,48 @@
+// One program, two interpreters: what the simulator predicts is what the executor counts, to the byte.
+
+#include <gtest/gtest.h>
+
+#include "ranks/engine/random_network.h"
+#include "tessera/lower/lower.h"
+#include "tessera/simulate/simulator.h"
+#include "tessera/trial/benchmark.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera {
+namespace {
+
+void check(const Graph& graph, const Plan& plan, at::ScalarType real) {
+  const Lowered lowered = lower(graph, plan, {});
+  BenchOptions options;
+  options.plan = plan;
+  options.real = real;
+  options.warmup = 0;
+  options.iterations = 1;
+  const BenchReport report = benchmark(graph, options);
+  for (int rank = 0; rank < plan.num_ranks(); ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const RankForecast forecast = simulate(lowered.programs[rank], lowered.graph, real);
+    EXPECT_EQ(forecast.peak_value_bytes, report.per_rank[rank].peak_value_bytes);
+    EXPECT_EQ(forecast.parameter_bytes, report.per_rank[rank].parameter_bytes);
+    EXPECT_EQ(forecast.messages, report.per_rank[rank].messages);
+    EXPECT_EQ(forecast.bytes_sent, report.per_rank[rank].bytes_sent);
+  }
+}
+
+TEST(Forecast, EqualsWhatRandomNetworksCount) {
+  for (uint64_t seed = 1001; seed <= 1040; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomCase random = random_case(seed);
+    check(random.graph, random.plan, seed % 2 ? at::kFloat : at::kDouble);
+  }
+}
+
+TEST(Forecast, EqualsWhatTheZooCounts) {
+  check(build_model("unet2d:base=4,depth=4", {1, 3, 64, 61}), {1, {2, 2}, {}}, at::kFloat);
+  check(build_model("unet2d:base=4,depth=4,norm=none", {2, 3, 64, 61}), {2, {1, 3}, {2, 1}}, at::kFloat);
+  check(build_model("fcn2d:width=0.05", {1, 3, 96, 64}), {1, {3, 2}, {}}, at::kDouble);
+  check(build_model("cnn3d:base=4,depth=2", {2, 1, 16, 16, 17}), {2, {1, 2, 2}, {}}, at::kFloat);
+}
+
+}  // namespace
+}  // namespace tessera

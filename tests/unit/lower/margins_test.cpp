@@ -1,0 +1,121 @@
+// Halos without copies, read off the program.
+
+#include <gtest/gtest.h>
+
+#include "tessera/lower/lower.h"
+#include "tessera/ops/batch_norm.h"
+#include "tessera/ops/convolution.h"
+#include "tessera/ops/cross_entropy.h"
+#include "tessera/ops/pooling.h"
+#include "tessera/ops/relu.h"
+
+namespace tessera {
+namespace {
+
+template <class T>
+std::vector<T> all_of(const Program& program) {
+  std::vector<T> found;
+  for (const Instruction& instruction : program.instructions)
+    if (const T* match = std::get_if<T>(&instruction)) found.push_back(*match);
+  return found;
+}
+
+void add_pixel_loss(Graph& graph, ValueId x) {
+  const ValueId logits = convolution(graph, x, "head", {3, {1}});
+  graph.mark_output(logits);
+  cross_entropy(graph, logits, add_target(graph, logits, "target"), "loss");
+}
+
+Graph conv_norm_relu_chain() {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 32, 32}));
+  for (const char* name : {"a", "b", "c"}) {
+    x = convolution(graph, x, name, {4, {3}, {1}, {1}, {1}});
+    x = batch_norm(graph, x, std::string(name) + ".norm");
+    x = relu(graph, x, std::string(name) + ".relu");
+  }
+  add_pixel_loss(graph, x);
+  return graph;
+}
+
+TEST(Margins, ConvNormReluChainsCopyNothingForTheirHalos) {
+  const Lowered lowered = lower(conv_norm_relu_chain(), {1, {2, 2}, {}});
+  for (const Program& program : lowered.programs) {
+    EXPECT_TRUE(all_of<Copy>(program).empty());
+    // The norms write into the interiors of the buffers that the convolutions read.
+    int interiors = 0;
+    for (const tessera::Run& run : all_of<tessera::Run>(program)) {
+      if (run.phase != Phase::kForward || lowered.graph.node(run.node).op->kind() != "batch_norm_relu")
+        continue;
+      for (const Argument& argument : run.arguments)
+        if (argument.role == Role::kOutput) {
+          const Buffer& buffer = program.buffers[argument.view.buffer];
+          EXPECT_TRUE(buffer.box.contains(argument.view.box));
+          interiors += !(buffer.box == argument.view.box);
+        }
+    }
+    EXPECT_EQ(interiors, 2);  // the third norm feeds a 1x1 convolution, which has no margins
+  }
+}
+
+TEST(Margins, OnlyTheHaloCrossesRanks) {
+  const Lowered lowered = lower(conv_norm_relu_chain(), {1, {2, 1}, {}});
+  const std::vector<StartTransfer> starts = all_of<StartTransfer>(lowered.programs[0]);
+  // Three 3x3 convolutions: three exchanges forward; backward two, since nobody asked for the
+  // image's gradient.
+  ASSERT_EQ(starts.size(), 5u);
+  const std::vector<int64_t> rows{3 * 32, 4 * 32, 4 * 32, 4 * 32, 4 * 32};
+  for (size_t i = 0; i < starts.size(); ++i) {
+    ASSERT_EQ(starts[i].sends.size(), 1u);
+    EXPECT_EQ(lowered.programs[0].buffers[starts[i].sends[0].strip].box.volume(), rows[i]);
+  }
+}
+
+TEST(Margins, RecomputationUnpacksTheFirstExchangeAgain) {
+  const Lowered lowered = lower(conv_norm_relu_chain(), {1, {2, 1}, {}});
+  const Program& program = lowered.programs[0];
+  int recomputed = 0;
+  for (const tessera::Run& run : all_of<tessera::Run>(program)) recomputed += run.phase == Phase::kRecompute;
+  EXPECT_EQ(recomputed, 3);
+  // Forward unpacks 3 exchanges, recomputation 2 of them again, backward adds 2 adjoints.
+  EXPECT_EQ(all_of<Unpack>(program).size(), 7u);
+}
+
+TEST(Margins, ConsumersOfOneWindowShareTheBufferAndTheExchange) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 32, 32}));
+  x = relu(graph, convolution(graph, x, "stem", {4, {1}}), "relu");
+  const ValueId a = convolution(graph, x, "a", {4, {3}, {1}, {1}, {1}});
+  const ValueId b = convolution(graph, x, "b", {4, {3}, {1}, {1}, {1}});
+  const ValueId pooled = max_pool(graph, x, "pool", {{3}, {1}, {1}});
+  for (ValueId value : {a, b, pooled}) add_pixel_loss(graph, value);
+  const Lowered lowered = lower(graph, {1, {2, 1}, {}});
+  const Program& program = lowered.programs[0];
+  EXPECT_EQ(all_of<StartTransfer>(program).size(), 2u);  // one forward, one adjoint
+  for (const Copy& copy : all_of<Copy>(program)) EXPECT_EQ(copy.combine, Combine::kAdd);
+}
+
+TEST(Margins, AnotherWindowIsOneCountedCopy) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 32, 32}));
+  x = relu(graph, convolution(graph, x, "stem", {4, {1}}), "relu");
+  add_pixel_loss(graph, convolution(graph, x, "a", {4, {3}, {1}, {1}, {1}}));
+  add_pixel_loss(graph, convolution(graph, x, "b", {4, {3}, {1}, {2}, {2}}));
+  const Lowered lowered = lower(graph, {1, {2, 1}, {}});
+  int copies = 0;
+  for (const Copy& copy : all_of<Copy>(lowered.programs[0])) copies += copy.combine == Combine::kStore;
+  EXPECT_EQ(copies, 1);
+}
+
+TEST(Margins, AlignedPoolsExchangeNothing) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 40, 40}));
+  for (const char* name : {"a", "b", "c"}) x = max_pool(graph, x, name, {{2}});
+  add_pixel_loss(graph, x);
+  const Lowered lowered = lower(graph, {1, {2, 2}, {}});
+  for (const Program& program : lowered.programs)
+    EXPECT_TRUE(all_of<StartTransfer>(program).empty());
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,105 @@
+// Rewrites and buckets: which operators are left, and in what order gradients are reduced.
+
+#include <gtest/gtest.h>
+
+#include "tessera/lower/buckets.h"
+#include "tessera/lower/lower.h"
+#include "tessera/lower/rewrite.h"
+#include "tessera/ops/batch_norm.h"
+#include "tessera/ops/convolution.h"
+#include "tessera/ops/flatten.h"
+#include "tessera/ops/global_pool.h"
+#include "tessera/ops/linear.h"
+#include "tessera/ops/relu.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera {
+namespace {
+
+std::vector<std::string> kinds(const Graph& graph) {
+  std::vector<std::string> kinds;
+  for (const Node& node : graph.nodes()) kinds.push_back(node.op->kind());
+  return kinds;
+}
+
+using Kinds = std::vector<std::string>;
+
+TEST(Rewrite, FusesNormAndRelu) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  relu(graph, batch_norm(graph, x, "norm"), "relu");
+  EXPECT_EQ(kinds(rewrite(graph, {})), (Kinds{"batch_norm_relu"}));
+}
+
+TEST(Rewrite, KeepsANormThatSomebodyElseReads) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  const ValueId norm = batch_norm(graph, x, "norm");
+  relu(graph, norm, "relu");
+  convolution(graph, norm, "conv", {1, {1}});
+  EXPECT_EQ(kinds(rewrite(graph, {})), (Kinds{"batch_norm", "relu", "convolution"}));
+}
+
+TEST(Rewrite, KeepsANormThatIsAnOutput) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  const ValueId norm = batch_norm(graph, x, "norm");
+  relu(graph, norm, "relu");
+  graph.mark_output(norm);
+  EXPECT_EQ(kinds(rewrite(graph, {})), (Kinds{"batch_norm", "relu"}));
+}
+
+TEST(Rewrite, CutsAGlobalPoolIntoParts) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  graph.mark_output(global_average_pool(graph, x));
+  const Graph rewritten = rewrite(graph, {1, {2, 2}, {}});
+  EXPECT_EQ(kinds(rewritten), (Kinds{"partial_sum", "sum_parts"}));
+  EXPECT_EQ(rewritten.value(rewritten.node(0).output).type.shape(), (Shape{1, 2, 4}));
+}
+
+TEST(Rewrite, MultipliesPartsOnlyWhileTheBatchIsSmall) {
+  const auto head = [](int64_t batch) {
+    Graph graph;
+    const ValueId x = graph.add_input("image", ValueType::image({batch, 2, 8, 8}));
+    linear(graph, flatten(graph, x), "fc", {5});
+    return rewrite(graph, {1, {2, 2}, {}});
+  };
+  EXPECT_EQ(kinds(head(3)), (Kinds{"partial_linear", "sum_parts"}));
+  EXPECT_EQ(kinds(head(4)), (Kinds{"flatten", "linear"}));
+}
+
+TEST(Buckets, ComeInTheOrderOfBackwardAndHoldEveryParameterOnce) {
+  const Graph graph = build_model("unet2d:base=4,depth=3", {1, 3, 32, 32});
+  std::vector<int> seen(graph.parameters().size(), 0);
+  NodeId last = static_cast<NodeId>(graph.nodes().size());
+  const std::vector<BucketPlan> buckets = plan_buckets(graph, 1000);
+  EXPECT_GT(buckets.size(), 3u);
+  for (const BucketPlan& bucket : buckets) {
+    EXPECT_LE(bucket.ready_after, last);
+    last = bucket.ready_after;
+    for (ParameterId id : bucket.parameters) ++seen[id];
+  }
+  for (size_t id = 0; id < seen.size(); ++id)
+    EXPECT_EQ(seen[id], graph.parameters()[id].role == ParameterRole::kTrainable ? 1 : 0);
+}
+
+TEST(Buckets, StartBeforeBackwardEnds) {
+  LowerOptions options;
+  options.bucket_elements = 1000;
+  const Lowered lowered =
+      lower(build_model("unet2d:base=4,depth=3", {1, 3, 32, 32}), {1, {2, 1}, {}}, options);
+  const Program& program = lowered.programs[0];
+  int runs_after_first_start = -1;
+  for (const Instruction& instruction : program.instructions) {
+    if (const auto* reduce = std::get_if<StartReduce>(&instruction);
+        reduce && reduce->buffer != program.loss && runs_after_first_start < 0)
+      runs_after_first_start = 0;
+    if (std::holds_alternative<tessera::Run>(instruction) && runs_after_first_start >= 0)
+      ++runs_after_first_start;
+  }
+  EXPECT_GT(runs_after_first_start, 20);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,154 @@
+// Batch normalisation, alone and fused with ReLU, on random shapes with one to three spatial axes.
+
+#include "tessera/ops/batch_norm.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "op_harness.h"
+#include "tessera/base/error.h"
+#include "tessera/ops/batch_norm_kernels.h"
+
+namespace tessera {
+namespace {
+
+using Activation = BatchNormOptions::Activation;
+using Source = BatchNormOptions::Statistics;
+
+int64_t between(std::mt19937_64& engine, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(engine);
+}
+
+void check(const Shape& shape, const BatchNormOptions& options, uint64_t seed) {
+  SCOPED_TRACE(fmt::format("seed {}, {}", seed, to_string(shape)));
+  Graph graph;
+  batch_norm(graph, graph.add_input("x", ValueType::image(shape)), "bn", options);
+  check_graph_node(graph, seed);
+}
+
+std::shared_ptr<const Op> make(const ValueType& type, const BatchNormOptions& options = {}) {
+  Graph graph;
+  batch_norm(graph, graph.add_input("x", type), "bn", options);
+  return graph.node(0).op;
+}
+
+class RandomBatchNorm : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(RandomBatchNorm, MatchesReference) {
+  std::mt19937_64 engine(GetParam());
+  Shape shape{between(engine, 1, 3), between(engine, 1, 4)};
+  for (int64_t axis = between(engine, 1, 3); axis > 0; --axis)
+    shape.push_back(between(engine, 2, 9));
+  for (Source statistics : {Source::kBatch, Source::kRunning})
+    for (Activation activation : {Activation::kNone, Activation::kRelu})
+      check(shape,
+            {.epsilon = 1e-3, .momentum = 0.3, .statistics = statistics, .activation = activation},
+            GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomBatchNorm, testing::Range<uint64_t>(0, 12));
+
+TEST(BatchNorm, CrossesBlocks) {
+  check({2, 3, 5000}, {.activation = Activation::kRelu}, 1);
+  check({1, 2, 90, 70}, {}, 2);
+  check({1, 2, 9, 30, 31}, {.activation = Activation::kRelu}, 3);
+}
+
+TEST(BatchNorm, NormalisesVectors) {
+  const ValueType vectors{{{AxisKind::kBatch, 6, -1, {}}, {AxisKind::kChannel, 5, -1, {}}}};
+  Graph graph;
+  batch_norm(graph, graph.add_input("x", vectors), "bn");
+  check_graph_node(graph, 4);
+}
+
+TEST(BatchNorm, KeepsVarianceBesideLargeMean) {
+  const ValueType type = ValueType::image({2, 3, 40, 60});
+  at::manual_seed(5);
+  const at::Tensor x = at::rand(type.shape(), at::kDouble) + 1e4;
+  const at::Tensor ones = at::ones({3}, at::kDouble), zeros = at::zeros({3}, at::kDouble);
+  // In float32 the numbers themselves have lost their digits.
+  check_op(*make(type), {type}, {x}, {ones, zeros}, {zeros, ones}, 5, {.float32_tolerance = 1});
+}
+
+TEST(BatchNorm, StatisticsDoNotDependOnThreads) {
+  const at::Tensor x = at::rand({2, 3, 200, 130});
+  const int threads = at::get_num_threads();
+  std::vector<Moments> one(3), many(3);
+  at::set_num_threads(1);
+  channel_moments(x, one);
+  at::set_num_threads(4);
+  channel_moments(x, many);
+  at::set_num_threads(threads);
+  for (int c = 0; c < 3; ++c) {
+    EXPECT_EQ(one[c].mean, many[c].mean);
+    EXPECT_EQ(one[c].m2, many[c].m2);
+  }
+}
+
+TEST(BatchNorm, EmptyPieceAddsNothing) {
+  const ValueType type = ValueType::image({1, 1, 4});
+  const NodeTypes types{{type}, type};
+  const auto op = make(type);
+  const Box empty{{0, 1}, {0, 1}, {4, 4}};
+  KernelArgs piece;
+  piece.types = &types;
+  piece.out_box = empty;
+  piece.inputs = {{at::empty({1, 1, 0}, at::kDouble), empty}};
+  piece.piece_statistics = at::full({2}, 7, at::kDouble);
+  op->piece_statistics(piece);
+  EXPECT_EQ(piece.piece_statistics.abs().sum().item<double>(), 0);
+
+  MergeArgs merge;
+  merge.types = &types;
+  merge.out_boxes = {empty, Box::whole({1, 1, 4})};
+  merge.gathered = at::tensor({0.0, 0.0, 3.0, 8.0}, at::kDouble).view({2, 2});
+  merge.merged = at::empty({2}, at::kDouble);
+  merge.buffers = {at::zeros({1}, at::kDouble), at::zeros({1}, at::kDouble)};
+  op->merge_statistics(merge);
+  EXPECT_DOUBLE_EQ(merge.merged[0].item<double>(), 3);
+  EXPECT_DOUBLE_EQ(merge.merged[1].item<double>(), 1 / std::sqrt(2 + 1e-5));
+  EXPECT_DOUBLE_EQ(merge.buffers[1].item<double>(), 0.1 * 8 / 3);
+}
+
+TEST(BatchNorm, WeightGradientIsThePiecesOwn) {
+  const ValueType type = ValueType::image({1, 2, 4});
+  const NodeTypes types{{type}, type};
+  KernelArgs args;
+  args.types = &types;
+  args.out_box = Box::whole(type.shape());
+  args.piece_grad_statistics = at::tensor({1.0, 2.0, 3.0, 4.0}, at::kDouble);
+  args.merged_grad_statistics = at::full({4}, 100, at::kDouble);
+  args.grad_parameters = {at::ones({2}), at::ones({2})};
+  make(type)->weight_gradient(args);
+  EXPECT_TRUE(at::equal(args.grad_parameters[0], at::tensor({4.0F, 5.0F})));
+  EXPECT_TRUE(at::equal(args.grad_parameters[1], at::tensor({2.0F, 3.0F})));
+}
+
+TEST(BatchNorm, FusesWithRelu) {
+  const auto plain = make(ValueType::image({1, 2, 4}), {.momentum = 0.7});
+  EXPECT_EQ(plain->kind(), "batch_norm");
+  EXPECT_TRUE(is_plain_batch_norm(*plain));
+  const auto fused = with_relu(*plain);
+  EXPECT_EQ(fused->kind(), "batch_norm_relu");
+  EXPECT_FALSE(is_plain_batch_norm(*fused));
+}
+
+TEST(BatchNorm, NamesParametersAsPyTorch) {
+  Graph graph;
+  batch_norm(graph, graph.add_input("x", ValueType::image({1, 2, 4})), "layer.bn");
+  std::vector<std::string> names;
+  for (const Parameter& parameter : graph.parameters()) names.push_back(parameter.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"layer.bn.weight", "layer.bn.bias",
+                                             "layer.bn.running_mean", "layer.bn.running_var"}));
+}
+
+TEST(BatchNorm, RefusesOneValuePerChannel) {
+  EXPECT_THROW(make(ValueType::image({1, 3, 1, 1})), InvalidInput);
+  EXPECT_NO_THROW(make(ValueType::image({2, 3, 1, 1})));
+  EXPECT_NO_THROW(make(ValueType::image({1, 3, 1, 1}), {.statistics = Source::kRunning}));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,271 @@
+#include "piece_run.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <limits>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kStep = 3;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensors cloned(const Tensors& tensors) {
+  Tensors clones;
+  for (const at::Tensor& tensor : tensors) clones.push_back(tensor.clone());
+  return clones;
+}
+
+Tensors leaves(const Tensors& tensors) {
+  Tensors result = cloned(tensors);
+  for (at::Tensor& leaf : result)
+    if (leaf.is_floating_point()) leaf.requires_grad_(true);
+  return result;
+}
+
+Tensors gradients(const Tensors& leaves) {
+  Tensors result;
+  for (const at::Tensor& leaf : leaves)
+    result.push_back(leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf.detach()));
+  return result;
+}
+
+class PieceRun {
+ public:
+  PieceRun(const Case& test, Draw& draw, const HarnessOptions& options)
+      : test_(test), op_(test.op), draw_(draw), buffers_(cloned(test.buffers)) {
+    for (const Box& box : cut_output(draw, test.types.output, options))
+      pieces_.push_back({box, {}, {}});
+    for (const at::Tensor& input : test.inputs) grad_inputs_.push_back(at::zeros_like(input));
+    // Not zero, so that a gradient which is stored instead of added is noticed.
+    for (const at::Tensor& parameter : test.parameters)
+      grad_parameters_.push_back(at::ones_like(parameter));
+  }
+
+  Result run() {
+    at::NoGradGuard no_grad;
+    run_forward_statistics();
+    for (Piece& piece : pieces_) run_forward(piece);
+    for (Piece& piece : pieces_) recompute(piece);
+    run_backward_statistics();
+    for (const Piece& piece : pieces_) {
+      run_input_gradient(piece);
+      run_weight_gradient(piece);
+    }
+    for (at::Tensor& gradient : grad_parameters_) gradient.sub_(1);
+    return {op_.is_loss() ? loss_ : gather_output(), grad_inputs_, grad_parameters_, buffers_};
+  }
+
+ private:
+  struct Piece {
+    Box box;
+    at::Tensor output;
+    at::Tensor saved;
+  };
+
+  KernelArgs base_args(const Box& box) const {
+    KernelArgs args;
+    args.name = &test_.name;
+    args.types = &test_.types;
+    args.seed = test_.seed;
+    args.step = kStep;
+    args.out_box = box;
+    args.inputs.resize(test_.inputs.size());
+    args.grad_inputs.resize(test_.inputs.size());
+    args.parameters = test_.parameters;
+    args.buffers = buffers_;
+    args.merged_statistics = merged_;
+    return args;
+  }
+
+  KernelArgs forward_args(const Box& box) {
+    KernelArgs args = base_args(box);
+    for (size_t i = 0; i < args.inputs.size(); ++i) args.inputs[i] = read_input(i, box);
+    return args;
+  }
+
+  KernelArgs backward_args(const Piece& piece) {
+    KernelArgs args = base_args(piece.box);
+    for (size_t i = 0; i < args.inputs.size(); ++i)
+      if (op_.keeps_input(static_cast<int>(i))) args.inputs[i] = read_input(i, piece.box);
+    if (op_.keeps_output()) args.output = {strided_copy(draw_, piece.output), piece.box};
+    if (!op_.is_loss())
+      args.grad_output = {strided_copy(draw_, whole_output(test_.output_weights).view(piece.box)),
+                          piece.box};
+    args.saved = piece.saved;
+    args.merged_grad_statistics = merged_grad_;
+    return args;
+  }
+
+  Operand whole_output(const at::Tensor& tensor) const {
+    return {tensor, Box::whole(test_.types.output.shape())};
+  }
+
+  Operand read_input(size_t input, const Box& out_box) {
+    const Box needed = op_.needed(static_cast<int>(input), out_box, test_.types);
+    const Shape shape = test_.types.inputs[input].shape();
+    const Operand whole{test_.inputs[input], Box::whole(shape)};
+    if (op_.input_access(static_cast<int>(input)) == InputAccess::kStrided) {
+      EXPECT_TRUE(whole.box.contains(needed)) << to_string(needed);
+      const Box box = draw_readable_box(draw_, needed, shape);
+      if (box.empty()) return {at::empty(box.shape(), whole.tensor.options()), box};
+      return {strided_copy(draw_, whole.view(box)), box};
+    }
+    Operand dense{at::zeros(needed.shape(), whole.tensor.options()), needed};
+    const Box inside = intersect(needed, whole.box);
+    if (!inside.empty()) dense.view(inside).copy_(whole.view(inside));
+    return dense;
+  }
+
+  void run_forward_statistics() {
+    const Statistics statistics = op_.forward_statistics(test_.types);
+    if (statistics.merged == 0) return;
+    MergeArgs merge = merge_args(statistics);
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      KernelArgs args = forward_args(pieces_[i].box);
+      args.piece_statistics = merge.gathered[static_cast<int64_t>(i)];
+      op_.piece_statistics(args);
+    }
+    op_.merge_statistics(merge);
+    merged_ = merge.merged;
+  }
+
+  void run_backward_statistics() {
+    const Statistics statistics = op_.backward_statistics(test_.types);
+    if (statistics.merged == 0) return;
+    MergeArgs merge = merge_args(statistics);
+    merge.forward_merged = merged_;
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      KernelArgs args = backward_args(pieces_[i]);
+      args.piece_grad_statistics = merge.gathered[static_cast<int64_t>(i)];
+      op_.piece_grad_statistics(args);
+    }
+    op_.merge_grad_statistics(merge);
+    merged_grad_ = merge.merged;
+  }
+
+  MergeArgs merge_args(const Statistics& statistics) const {
+    MergeArgs args;
+    args.types = &test_.types;
+    for (const Piece& piece : pieces_) args.out_boxes.push_back(piece.box);
+    const int64_t num_pieces = static_cast<int64_t>(pieces_.size());
+    args.gathered = at::full({num_pieces, statistics.per_piece}, kNan, at::kDouble);
+    args.merged = at::full({statistics.merged}, kNan, at::kDouble);
+    args.parameters = test_.parameters;
+    args.buffers = buffers_;
+    return args;
+  }
+
+  void run_forward(Piece& piece) {
+    KernelArgs args = forward_args(piece.box);
+    args.loss = loss_;
+    args.output.box = piece.box;
+    const Saved saved = op_.saved(piece.box, test_.types);
+    if (saved.numel > 0) args.saved = at::zeros({saved.numel}, saved.type);
+    Surrounded target;
+    if (op_.output_access() == OutputAccess::kWritesView) {
+      target = surrounded(draw_, piece.box.shape(), test_.real);
+      args.output.tensor = target.view;
+    }
+    op_.forward(args);
+    EXPECT_GE(op_.flops(piece.box, test_.types), 0);
+    piece.saved = args.saved;
+    piece.output = args.output.tensor;
+    if (op_.output_access() == OutputAccess::kNone) return;
+    expect_tensor("output", args.output);
+    if (op_.output_access() == OutputAccess::kWritesView)
+      EXPECT_TRUE(target.surroundings_untouched()) << "forward wrote outside its view";
+    else
+      EXPECT_TRUE(args.output.tensor.is_non_overlapping_and_dense());
+  }
+
+  /// Recomputed outputs take the place of kept ones, so the bits must be the same.
+  void recompute(Piece& piece) {
+    if (!op_.cheap_to_recompute() || op_.is_loss()) return;
+    const Piece first = piece;
+    run_forward(piece);
+    EXPECT_TRUE(at::equal(piece.output, first.output)) << "recomputed with other bits";
+    if (!first.saved.defined()) return;
+    EXPECT_TRUE(at::equal(piece.saved, first.saved)) << "saved with other bits";
+  }
+
+  void run_input_gradient(const Piece& piece) {
+    KernelArgs args = backward_args(piece);
+    std::vector<Surrounded> targets(args.inputs.size());
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+      const int input = static_cast<int>(i);
+      args.grad_inputs[i].box = op_.needed(input, piece.box, test_.types);
+      if (!op_.differentiable(input) || op_.input_access(input) == InputAccess::kDense) continue;
+      targets[i] = surrounded(draw_, args.grad_inputs[i].box.shape(), test_.real);
+      args.grad_inputs[i].tensor = targets[i].view;
+    }
+    op_.input_gradient(args);
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+      if (!op_.differentiable(static_cast<int>(i)) || args.grad_inputs[i].box.empty()) continue;
+      if (targets[i].view.defined()) {
+        EXPECT_TRUE(targets[i].surroundings_untouched()) << "gradient written outside its view";
+      }
+      expect_tensor("gradient of input " + std::to_string(i), args.grad_inputs[i]);
+      add_inside(args.grad_inputs[i], grad_inputs_[i]);
+    }
+  }
+
+  void run_weight_gradient(const Piece& piece) {
+    if (test_.parameters.empty()) return;
+    KernelArgs args = backward_args(piece);
+    args.grad_parameters = grad_parameters_;
+    op_.weight_gradient(args);
+  }
+
+  void expect_tensor(const std::string& what, const Operand& operand) const {
+    TESSERA_CHECK(operand.tensor.defined(), "{} is missing", what);
+    EXPECT_EQ(operand.tensor.sizes().vec(), operand.box.shape()) << what;
+    EXPECT_EQ(operand.tensor.scalar_type(), test_.real) << what;
+  }
+
+  /// What lies outside the image is the gradient of the fill, which nobody wants.
+  static void add_inside(const Operand& part, const at::Tensor& whole_tensor) {
+    const Operand whole{whole_tensor, Box::whole(whole_tensor.sizes().vec())};
+    const Box inside = intersect(part.box, whole.box);
+    if (!inside.empty()) whole.view(inside).add_(part.view(inside));
+  }
+
+  at::Tensor gather_output() const {
+    const at::Tensor whole = at::full(test_.types.output.shape(), kNan, test_.real);
+    for (const Piece& piece : pieces_) whole_output(whole).view(piece.box).copy_(piece.output);
+    return whole;
+  }
+
+  const Case& test_;
+  const Op& op_;
+  Draw& draw_;
+  std::vector<Piece> pieces_;
+  Tensors buffers_;
+  Tensors grad_inputs_;
+  Tensors grad_parameters_;
+  at::Tensor merged_;
+  at::Tensor merged_grad_;
+  at::Tensor loss_ = at::zeros({}, at::kDouble);
+};
+
+}  // namespace
+
+Result run_whole(const Case& test) {
+  at::AutoGradMode enable_autograd(true);
+  const ReferenceArgs args{
+      &test.name,          test.seed, kStep, leaves(test.inputs), leaves(test.parameters),
+      cloned(test.buffers)};
+  const at::Tensor output = test.op.reference(args);
+  const at::Tensor loss = test.op.is_loss() ? output : (output * test.output_weights).sum();
+  if (loss.requires_grad()) loss.backward();
+  return {output.detach(), gradients(args.inputs), gradients(args.parameters), args.buffers};
+}
+
+Result run_in_pieces(const Case& test, Draw& draw, const HarnessOptions& options) {
+  return PieceRun(test, draw, options).run();
+}
+
+}  // namespace tessera
