@@ -14,7 +14,7 @@ target_link_libraries(tessera_options INTERFACE tessera_headers)
 
 add_library(tessera_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/precompile_torch.cpp)
 target_link_libraries(tessera_pch PRIVATE tessera_options tessera_torch)
-target_precompile_headers(tessera_pch PRIVATE <torch/torch.h>)
+target_precompile_headers(tessera_pch PRIVATE <ATen/ATen.h>)
 
 function(tessera_folder name)
   cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS" ${ARGN})

@@ -2,30 +2,19 @@
 #include <cstring>
 #include <utility>
 
+#include "tessera/base/collective_traffic.h"
 #include "tessera/comm/collectives.h"
 #include "tessera/comm/group.h"
 
 namespace tessera {
 namespace {
 
-/// The part of the elements that one member of a large all-reduce sums.
-struct Chunk {
-  int64_t begin = 0;
-  int64_t count = 0;
-};
-
-/// Even parts; the first `count % parts` have one element more. Some are empty if count < parts.
-Chunk chunk_of(int64_t count, int64_t parts, int64_t index) {
-  const int64_t base = count / parts, extra = count % parts;
-  return {index * base + std::min(index, extra), base + (index < extra ? 1 : 0)};
-}
-
 int64_t element_bytes(SumType type) {
   return type == SumType::kFloat32 ? sizeof(float) : sizeof(double);
 }
 
 bool is_small(int64_t count, SumType type) {
-  return count * element_bytes(type) <= AllReduce::kSmallReduceBytes;
+  return count * element_bytes(type) <= kSmallReduceBytes;
 }
 
 /// sum[i] = ((terms[0][i] + terms[1][i]) + terms[2][i]) + ...; `sum` may be one of the terms. In
@@ -70,20 +59,20 @@ AllReduce& AllReduce::operator=(AllReduce&& other) noexcept {
 bool AllReduce::small() const { return is_small(count_, type_); }
 
 char* AllReduce::chunk(int member) const {
-  return data_ + chunk_of(count_, group_.size(), member).begin * element_bytes(type_);
+  return data_ + reduce_chunk(count_, group_.size(), member).begin * element_bytes(type_);
 }
 
 /// Small: all elements to everyone. Large: chunk j to member j.
 Batch AllReduce::first_round() {
   const int size = static_cast<int>(group_.size());
   const int64_t element = element_bytes(type_);
-  const int64_t own_bytes = (small() ? count_ : chunk_of(count_, size, member_).count) * element;
+  const int64_t own_bytes = (small() ? count_ : reduce_chunk(count_, size, member_).count) * element;
   arrived_ = std::make_unique_for_overwrite<char[]>(own_bytes * (size - 1));
   Batch batch;
   char* slot = arrived_.get();
   for (int j = 0; j < size; ++j) {
     if (j == member_) continue;
-    const int64_t sent = small() ? count_ : chunk_of(count_, size, j).count;
+    const int64_t sent = small() ? count_ : reduce_chunk(count_, size, j).count;
     if (sent > 0) batch.sends.push_back({group_[j], small() ? data_ : chunk(j), sent * element});
     if (own_bytes > 0) batch.receives.push_back({group_[j], slot, own_bytes});
     slot += own_bytes;
@@ -95,11 +84,11 @@ Batch AllReduce::first_round() {
 Batch AllReduce::second_round() {
   const int size = static_cast<int>(group_.size());
   const int64_t element = element_bytes(type_);
-  const int64_t own_count = chunk_of(count_, size, member_).count;
+  const int64_t own_count = reduce_chunk(count_, size, member_).count;
   Batch batch;
   for (int j = 0; j < size; ++j) {
     if (j == member_) continue;
-    const int64_t other_count = chunk_of(count_, size, j).count;
+    const int64_t other_count = reduce_chunk(count_, size, j).count;
     if (own_count > 0) batch.sends.push_back({group_[j], chunk(member_), own_count * element});
     if (other_count > 0) batch.receives.push_back({group_[j], chunk(j), other_count * element});
   }
@@ -108,7 +97,7 @@ Batch AllReduce::second_round() {
 
 void AllReduce::sum_arrived() {
   const int size = static_cast<int>(group_.size());
-  const int64_t count = small() ? count_ : chunk_of(count_, size, member_).count;
+  const int64_t count = small() ? count_ : reduce_chunk(count_, size, member_).count;
   char* own = small() ? data_ : chunk(member_);
   const char* slot = arrived_.get();
   std::vector<const char*> terms;
@@ -130,18 +119,6 @@ void AllReduce::finish() {
   if (small()) return;
   round_ = Outstanding(*transport_, second_round(), "an all-reduce");
   round_.finish();
-}
-
-Traffic AllReduce::traffic(int group_size, int member, int64_t count, SumType type) {
-  const int64_t others = group_size - 1, element = element_bytes(type);
-  if (others == 0 || count == 0) return {};
-  if (is_small(count, type)) return {others, others * count * element};
-  const int64_t own = chunk_of(count, group_size, member).count;
-  const int64_t num_chunks = std::min<int64_t>(group_size, count);  // that are not empty
-  Traffic traffic;
-  traffic.messages = (num_chunks - (own > 0)) + (own > 0 ? others : 0);
-  traffic.bytes = ((count - own) + own * others) * element;
-  return traffic;
 }
 
 }  // namespace tessera

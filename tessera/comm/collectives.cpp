@@ -48,13 +48,6 @@ void AllGather::finish() {
   if (round_.started()) round_.finish();
 }
 
-Traffic AllGather::traffic(int member, const std::vector<int64_t>& block_bytes) {
-  const int64_t own = block_bytes[member];
-  const int64_t others = static_cast<int64_t>(block_bytes.size()) - 1;
-  if (own == 0 || others == 0) return {};
-  return {others, others * own};
-}
-
 // Dissemination: in round k, tell the member 2^k ahead and hear from the one 2^k behind. After the
 // last round each member has heard, through others, of all.
 void barrier(Transport& transport, const Group& group) {

@@ -1,8 +1,8 @@
 #pragma once
 // Collectives over a list of ranks, on point-to-point messages. Sums run in rank order, so every
 // rank gets the same bits whatever the timing. All are split-phase: start posts what can be posted,
-// finish waits and completes. The cost functions give the exact messages and bytes that one rank
-// sends, which the simulator predicts and the recording transport counts.
+// finish waits and completes. base/collective_traffic.h gives the exact messages and bytes that one
+// rank sends, which the simulator predicts and the recording transport counts.
 //
 // Messages of a pair match by order and a large all-reduce posts its second round in finish(), so
 // all members start *and* finish their collectives in the same order. An object that is destroyed
@@ -26,24 +26,12 @@ namespace tessera {
 /// Ranks that take part, ascending and without repetition. The calling rank is a member.
 using Group = std::vector<int>;
 
-struct Traffic {
-  int64_t messages = 0;
-  int64_t bytes = 0;
-  bool operator==(const Traffic&) const = default;
-};
-
 enum class SumType { kFloat32, kFloat64 };
 
-/// In-place sum over the group.
-///   small (kSmallReduceBytes and less): everyone sends all to everyone; 1 round,
-///     (g-1) messages of n bytes.
-///   large: rank j sums chunk j and sends it back; 2 rounds, 2(g-1) messages, about 2n(g-1)/g
-///   bytes.
+/// In-place sum over the group: in one round where it is small, in two by chunks where it is large.
 /// In both, element sums run over the ranks in ascending order. A group of one does nothing.
 class AllReduce {
  public:
-  static constexpr int64_t kSmallReduceBytes = 4096;
-
   /// Collective over `group`. `data` must stay valid until finish() returns.
   AllReduce(Transport& transport, const Group& group, void* data, int64_t count, SumType type);
   AllReduce(AllReduce&&) noexcept = default;
@@ -51,9 +39,6 @@ class AllReduce {
 
   /// Throws what the transport throws; once only.
   void finish();
-
-  /// What `member` (an index in the group) sends.
-  static Traffic traffic(int group_size, int member, int64_t count, SumType type);
 
  private:
   bool small() const;
@@ -82,8 +67,6 @@ class AllGather {
   AllGather(Transport& transport, const Group& group, const std::vector<int64_t>& block_bytes,
             void* gathered);
   void finish();
-
-  static Traffic traffic(int member, const std::vector<int64_t>& block_bytes);
 
  private:
   Outstanding round_;  // not started when there is nothing to send or receive

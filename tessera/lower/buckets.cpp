@@ -1,14 +1,15 @@
 #include "tessera/lower/buckets.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace tessera {
 
 std::vector<BucketPlan> plan_buckets(const Graph& graph, int64_t max_elements) {
-  // Backward visits nodes from the last to the first: a gradient is complete after the first node.
-  std::vector<NodeId> first_use(graph.parameters().size(), std::numeric_limits<NodeId>::max());
-  for (NodeId node = static_cast<NodeId>(graph.nodes().size()) - 1; node >= 0; --node)
+  // Backward visits nodes from the last to the first: a gradient is complete after the first node
+  // that uses the parameter, and one that nobody uses from the start.
+  const NodeId last = static_cast<NodeId>(graph.nodes().size()) - 1;
+  std::vector<NodeId> first_use(graph.parameters().size(), last);
+  for (NodeId node = last; node >= 0; --node)
     for (ParameterId parameter : graph.node(node).parameters) first_use[parameter] = node;
   std::vector<ParameterId> order;
   for (size_t id = 0; id < first_use.size(); ++id)

@@ -11,8 +11,14 @@ void Emitter::prepare_gradients() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
     const Node& node = graph_.node(id);
     for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input) {
-      const int group = placed_.use(id, input).group;
-      if (group >= 0 && passes_gradient(id, input)) ++pending_readings_[{node.inputs[input], group}];
+      const UsePlan& use = placed_.use(id, input);
+      if (use.group < 0 || !passes_gradient(id, input)) continue;
+      const EdgeKey key{node.inputs[input], use.group};
+      ++pending_readings_[key];
+      std::vector<bool>& contributes = contributes_[key];
+      contributes.resize(use.needed.size(), false);
+      for (size_t q = 0; q < use.needed.size(); ++q)
+        if (!use.needed[q].empty()) contributes[q] = true;
     }
   }
 }
@@ -67,13 +73,19 @@ void Emitter::complete_group(ValueId value, int g) {
         group.covers_piece[piece])
       gradient.homes[piece] = gradient.groups[g][piece];
   for (const Move& move : group.moves) {
-    if (move.from != rank_ || move.to != rank_) continue;
+    if (move.from != rank_ || move.to != rank_ || !contributes(value, g, move)) continue;
     const BufferId part = gradient.groups[g][move.need];
     const BufferId home = gradient_home(value, move.source_piece);
     if (part == home && move.source_piece == move.need) continue;
     append(Copy{{part, move.box}, {home, move.box}, Combine::kAdd});
   }
   start_adjoint(value, g);
+}
+
+/// Whether any reading has a gradient for the need of a move. A need may be there for others only: a
+/// crop that reads nothing of it, beside a convolution that feeds no loss. Asked on both ends.
+bool Emitter::contributes(ValueId value, int group, const Move& move) const {
+  return contributes_.at({value, group})[move.need];
 }
 
 void Emitter::complete_gradient(ValueId value) {

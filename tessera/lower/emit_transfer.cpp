@@ -79,12 +79,18 @@ void Emitter::start_adjoint(ValueId value, int g) {
   const EdgeGroup& group = placed_.values[value].groups[g];
   Exchange exchange;
   exchange.sends = route(
-      group, [&](const Move& move) { return move.to == rank_ ? move.from : -1; },
+      group,
+      [&](const Move& move) {
+        return move.to == rank_ && contributes(value, g, move) ? move.from : -1;
+      },
       [&](const Move& move) {
         return View{gradients_[value].groups[g][move.need], move.box};
       });
   exchange.receives = route(
-      group, [&](const Move& move) { return move.from == rank_ ? move.to : -1; },
+      group,
+      [&](const Move& move) {
+        return move.from == rank_ && contributes(value, g, move) ? move.to : -1;
+      },
       [&](const Move& move) {
         return View{gradient_home(value, move.source_piece), move.box};
       });

@@ -97,24 +97,23 @@ void Emitter::set_up_buckets() {
     }
     const Box box{{0, filled}};
     bucket.buffer = add_buffer(fmt::format("bucket {}", b), BufferKind::kBucket, box, box);
-    fill(bucket.buffer);
+    if (options_.zero_gradients) fill(bucket.buffer);
     program_.buckets.push_back(std::move(bucket));
   }
 }
 
 void Emitter::start_ready_buckets(NodeId node) {
-  if (program_.num_ranks == 1) return;
+  if (!reduces_buckets()) return;
   for (size_t b = 0; b < buckets_.size(); ++b)
     if (buckets_[b].ready_after == node)
       append(StartReduce{bucket_channel(placed_, static_cast<int>(b)), program_.buckets[b].buffer});
 }
 
 void Emitter::finish_step() {
-  if (program_.num_ranks > 1) {
-    if (program_.loss >= 0) append(FinishReduce{loss_channel(placed_), program_.loss});
-    for (size_t b = 0; b < program_.buckets.size(); ++b)
-      append(FinishReduce{bucket_channel(placed_, static_cast<int>(b)), program_.buckets[b].buffer});
-  }
+  if (program_.loss >= 0 && program_.num_ranks > 1)
+    append(FinishReduce{loss_channel(placed_), program_.loss});
+  for (size_t b = 0; reduces_buckets() && b < program_.buckets.size(); ++b)
+    append(FinishReduce{bucket_channel(placed_, static_cast<int>(b)), program_.buckets[b].buffer});
   if (options_.step == StepKind::kTrain) append(Update{});
 }
 

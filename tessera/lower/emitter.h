@@ -53,6 +53,7 @@ class Emitter {
   void set_up_buckets();
   void start_ready_buckets(NodeId node);
   void finish_step();
+  bool reduces_buckets() const { return options_.reduce_gradients && program_.num_ranks > 1; }
   void keep_results();
   Instance empty_instance(ValueId value) const;
   const std::vector<int>& pieces_here(ValueId value) const { return pieces_here_[value]; }
@@ -101,6 +102,7 @@ class Emitter {
   void add_contribution(NodeId node, int input, int piece, const View& target);
   void reading_done(NodeId node, int input);
   void complete_group(ValueId value, int group);
+  bool contributes(ValueId value, int group, const Move& move) const;
   void complete_gradient(ValueId value);
   BufferId gradient_home(ValueId value, int piece);
 
@@ -124,6 +126,7 @@ class Emitter {
 
   std::vector<Instance> gradients_;             // per value
   std::map<EdgeKey, int> pending_readings_;     // of a group, until its adjoint can start
+  std::map<EdgeKey, std::vector<bool>> contributes_;  // per need: some reading has a gradient for it
   std::map<EdgeKey, Exchange> adjoints_;        // started
   std::map<ValueId, std::vector<int>> started_adjoints_;  // groups, in order
   std::map<PieceKey, BufferId> dense_grad_outputs_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/base/error.h"
+
 namespace tessera {
 
 void insert_allocations(Program* program) {
@@ -11,6 +13,7 @@ void insert_allocations(Program* program) {
   std::vector<int> last(program->buffers.size(), kNever);
   for (int index = 0; index < count; ++index)
     for (BufferId buffer : touched_buffers(program->instructions[index])) {
+      TESSERA_CHECK(buffer >= 0, "rank {} instruction {} names no buffer", program->rank, index);
       if (first[buffer] == kNever) first[buffer] = index;
       last[buffer] = index;
     }

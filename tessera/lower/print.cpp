@@ -45,10 +45,10 @@ class Printer {
     return fmt::format("Alloc {} {}{} \"{}\"", name(alloc.buffer), to_string(buffer.box),
                        buffer.adopted ? " adopted" : "", buffer.name);
   }
-  std::string operator()(const Free& free) const { return "Free " + name(free.buffer); }
+  std::string operator()(const Free& free) const { return fmt::format("Free {}", name(free.buffer)); }
   std::string operator()(const Fill& fill) const {
-    std::string text = "Fill " + name(fill.buffer);
-    for (const Box& box : fill.boxes) text += " " + to_string(box);
+    std::string text = fmt::format("Fill {}", name(fill.buffer));
+    for (const Box& box : fill.boxes) text += fmt::format(" {}", to_string(box));
     return text;
   }
   std::string operator()(const Copy& copy) const {
@@ -100,7 +100,7 @@ class Printer {
   std::string view(const View& view) const {
     if (view.buffer < 0) return "nothing";
     const bool whole = program_.buffers[view.buffer].box == view.box;
-    return name(view.buffer) + (whole ? "" : to_string(view.box));
+    return fmt::format("{}{}", name(view.buffer), whole ? "" : to_string(view.box));
   }
   std::string messages(const std::vector<Message>& messages, const char* preposition) const {
     std::string text;
@@ -123,7 +123,7 @@ std::string to_string(const Instruction& instruction, const Program& program, co
 std::string to_string(const Program& program, const Graph& graph) {
   std::string text = fmt::format("program of rank {}/{}\n", program.rank, program.num_ranks);
   for (const Instruction& instruction : program.instructions)
-    text += "  " + to_string(instruction, program, graph) + "\n";
+    text += fmt::format("  {}\n", to_string(instruction, program, graph));
   return text;
 }
 

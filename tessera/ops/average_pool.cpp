@@ -95,7 +95,17 @@ class AveragePool final : public Op {
     for (int64_t dilation : geometry_.options().dilation)
       if (dilation != 1)
         throw_error<InvalidInput>("dilation {} must be 1; max pooling has dilation", dilation);
-    return geometry_.infer_type(inputs[0]);
+    const ValueType output = geometry_.infer_type(inputs[0]);
+    if (inputs[0].num_spatial() == 3) check_kernel_fits(inputs[0]);
+    return output;
+  }
+  /// PyTorch's 3-D average pooling, alone of all, wants the kernel to fit without the padding.
+  void check_kernel_fits(const ValueType& input) const {
+    const std::vector<int64_t> kernel = geometry_.kernel(3);
+    for (int i = 0; i < 3; ++i)
+      if (kernel[i] > input.axes[2 + i].size)
+        throw_error<InvalidInput>("kernel {} is larger than the size {} of spatial axis {}", kernel[i],
+                                  input.axes[2 + i].size, i);
   }
   Box needed(int, const Box& out, const NodeTypes& types) const override {
     return geometry_.needed(out, types);
@@ -117,7 +127,7 @@ class AveragePool final : public Op {
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (args.out_box.empty()) return;
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
     const at::Tensor grad_y = read_rows(args.grad_output.view(args.out_box));
     const PoolPiece piece = geometry_.piece(args.out_box, *args.types);
     const Divisors divisors(piece, geometry_.options());

@@ -117,7 +117,7 @@ class BatchNorm final : public Op {
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (args.out_box.empty()) return;
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
     const Range channels = args.out_box[1];
     std::vector<double> mean_dy(channels.size()), mean_dy_xhat(channels.size());
     if (uses_batch()) {
@@ -233,6 +233,14 @@ std::shared_ptr<const Op> with_relu(const Op& batch_norm) {
   TESSERA_CHECK(is_plain_batch_norm(batch_norm), "{} is no plain batch norm", batch_norm.kind());
   BatchNormOptions options = dynamic_cast<const BatchNorm&>(batch_norm).options();
   options.activation = Activation::kRelu;
+  return std::make_shared<BatchNorm>(options);
+}
+
+std::shared_ptr<const Op> with_running_statistics(const Op& op) {
+  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
+  if (!norm) return nullptr;
+  BatchNormOptions options = norm->options();
+  options.statistics = BatchNormOptions::Statistics::kRunning;
   return std::make_shared<BatchNorm>(options);
 }
 

@@ -38,4 +38,8 @@ bool is_plain_batch_norm(const Op& op);
 /// The fused operator for a plain batch normalisation and the ReLU behind it.
 std::shared_ptr<const Op> with_relu(const Op& batch_norm);
 
+/// The operator that normalises by the running statistics, for a batch normalisation of any form;
+/// null for any other operator.
+std::shared_ptr<const Op> with_running_statistics(const Op& op);
+
 }  // namespace tessera

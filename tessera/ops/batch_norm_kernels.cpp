@@ -2,6 +2,7 @@
 
 #include <ATen/Dispatch.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tessera/ops/image_view.h"

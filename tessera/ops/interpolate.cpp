@@ -58,7 +58,7 @@ class Interpolate final : public Op {
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (args.out_box.empty()) return;
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
     const Box reads = needed(0, args.out_box, *args.types);
     interpolate_piece_adjoint(piece_sources(args.out_box, reads, *args.types), options_.mode,
                               args.grad_output.view(args.out_box), args.grad_inputs[0].view(reads));
@@ -75,17 +75,27 @@ class Interpolate final : public Op {
     }
     const at::IntArrayRef size(sizes);
     const bool aligned = options_.corners == Corners::kAligned;
-    if (options_.mode == InterpolationMode::kNearest) {
-      if (num_spatial == 1) return at::upsample_nearest1d(x, size, scale[0]);
-      if (num_spatial == 2) return at::upsample_nearest2d(x, size, scale[0], scale[1]);
-      return at::upsample_nearest3d(x, size, scale[0], scale[1], scale[2]);
-    }
+    if (options_.mode == InterpolationMode::kNearest) return nearest_reference(x, sizes, scale);
     if (num_spatial == 1) return at::upsample_linear1d(x, size, aligned, scale[0]);
     if (num_spatial == 2) return at::upsample_bilinear2d(x, size, aligned, scale[0], scale[1]);
     return at::upsample_trilinear3d(x, size, aligned, scale[0], scale[1], scale[2]);
   }
 
  private:
+  /// PyTorch's float64 kernels round coordinates in different ways, contiguous or channels last,
+  /// forward or backward. Its float32 kernel, on a ramp, says which element a network in use reads.
+  static at::Tensor nearest_reference(at::Tensor x, const std::vector<int64_t>& sizes,
+                                      const std::vector<double>& scale) {
+    for (size_t index = 0; index < sizes.size(); ++index) {
+      const int64_t axis = 2 + static_cast<int64_t>(index);
+      const at::Tensor ramp = at::arange(x.size(axis), at::kFloat).view({1, 1, -1});
+      const at::IntArrayRef size(&sizes[index], 1);
+      const at::Tensor read = at::upsample_nearest1d(ramp, size, scale[index]);
+      x = x.index_select(axis, read.view({-1}).to(at::kLong));
+    }
+    return x;
+  }
+
   void check_options(const ValueType& input) const {
     const size_t num_spatial = input.num_spatial();
     if (input.first_spatial() != 2 || num_spatial < 1 || num_spatial > 3 ||

@@ -116,7 +116,7 @@ class MaxPool final : public Op {
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (args.out_box.empty()) return;
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
     const at::Tensor grad_y = read_rows(args.grad_output.view(args.out_box));
     const PoolPiece piece = geometry_.piece(args.out_box, *args.types);
     write_rows(args.grad_inputs[0].tensor, [&](const at::Tensor& grad_x) {

@@ -139,6 +139,7 @@ void MemoryAccount::add(int64_t bytes) {
 }
 
 void install_caching_allocator() {
+  if (std::getenv("TESSERA_SYSTEM_MALLOC")) return;
   static CachingAllocator* allocator = [] {
     auto* created = new CachingAllocator;
     c10::SetAllocator(c10::DeviceType::CPU, created, /*priority=*/1);

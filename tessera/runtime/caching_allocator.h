@@ -25,7 +25,8 @@ class MemoryAccount {
   std::atomic<int64_t> peak_{0};
 };
 
-/// Makes it LibTorch's CPU allocator. Idempotent; call before the first tensor of a run.
+/// Makes it LibTorch's CPU allocator. Idempotent; call before the first tensor of a run. Does nothing
+/// where the environment has TESSERA_SYSTEM_MALLOC, so that sanitizers see every block.
 void install_caching_allocator();
 
 /// Books what this thread allocates on `account` while it lives; accounts outlive their blocks.

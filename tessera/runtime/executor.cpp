@@ -113,13 +113,12 @@ void Executor::execute(const StartTransfer& transfer) {
     batch.receives.push_back({message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
   device_->synchronise(Stream::kCompute);
-  transfers_[transfer.channel] = transport_->start(batch);
+  transfers_[transfer.channel] = Outstanding(*transport_, batch, "an exchange");
 }
 
 void Executor::execute(const FinishTransfer& transfer) {
-  const auto started = transfers_.find(transfer.channel);
-  transport_->finish(started->second);
-  transfers_.erase(started);
+  transfers_.at(transfer.channel).finish();
+  transfers_.erase(transfer.channel);
 }
 
 void Executor::execute(const Unpack& unpack) {

@@ -92,7 +92,7 @@ class Executor {
   const StepContext* context_ = nullptr;
 
   std::vector<at::Tensor> tensors_;  // by BufferId; undefined while not allocated
-  std::map<int, Ticket> transfers_;  // by channel
+  std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
   std::map<int, std::unique_ptr<AllGather>> gathers_;
   MemoryAccount account_;

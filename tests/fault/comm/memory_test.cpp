@@ -90,19 +90,21 @@ TEST_F(Memory, ATransportMayDieWithBatchesOutstanding) {
 }
 
 TEST_F(Memory, AnUnfinishedCollectiveLetsGoOfItsMemory) {
-  for (int round = 0; round < 40; ++round) {
-    const Outcome outcome = outcome_of(4, {}, [round](Transport& transport) {
-      std::vector<double> data(20'000, 1.0);
+  constexpr int64_t kCount = 400'000;  // long copies, which the exception meets half-way
+  for (int round = 0; round < 20; ++round) {
+    const int culprit = round % 4;
+    const Outcome outcome = outcome_of(4, {}, [culprit](Transport& transport) {
+      std::vector<double> data(kCount, 1.0);
       for (int step = 0;; ++step) {
-        AllReduce reduce(transport, {0, 1, 2, 3}, data.data(), 20'000, SumType::kFloat64);
-        if (transport.rank() == round % 4 && step == 1) throw InvalidInput("[op] thrown between");
+        AllReduce reduce(transport, {0, 1, 2, 3}, data.data(), kCount, SumType::kFloat64);
+        if (transport.rank() == culprit && step == 1) throw InvalidInput("[op] thrown between");
         reduce.finish();
       }
     });
     expect_all_others_say(
-        outcome, round % 4,
-        fmt::format("rank {} failed: an all-reduce was left unfinished", round % 4));
-    EXPECT_EQ(outcome.rethrown, fmt::format("[op] rank {}/4: thrown between", round % 4));
+        outcome, culprit,
+        fmt::format("rank {} failed: an all-reduce was left unfinished", culprit));
+    EXPECT_EQ(outcome.rethrown, fmt::format("[op] rank {}/4: thrown between", culprit));
   }
 }
 

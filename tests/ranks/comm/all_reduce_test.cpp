@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
+#include "tessera/base/collective_traffic.h"
 #include "tessera/comm/collectives.h"
 #include "tessera/comm/decorators.h"
 #include "tessera/comm/threads/threads.h"
@@ -69,7 +70,7 @@ void expect_sums(const Group& group, const std::vector<int64_t>& counts) {
       reduce.finish();
       EXPECT_TRUE(same_bits(data, expected)) << "rank " << transport.rank();
       const Traffic promised =
-          AllReduce::traffic(group.size(), self - group.begin(), count, kTypeOf<T>);
+          all_reduce_traffic(group.size(), self - group.begin(), count, sizeof(T));
       const TransportCounters& counted = counters[transport.rank()];
       EXPECT_EQ(counted.messages, promised.messages);
       EXPECT_EQ(counted.bytes_sent, promised.bytes);
@@ -111,9 +112,9 @@ TEST_F(AllReduceTest, KeepsNegativeZero) {
 TEST_F(AllReduceTest, TrafficWithEmptyChunks) {
   constexpr int64_t kCount = 513;
   constexpr int kSize = 600;
-  const Traffic with_chunk = AllReduce::traffic(kSize, 0, kCount, SumType::kFloat64);
+  const Traffic with_chunk = all_reduce_traffic(kSize, 0, kCount, sizeof(double));
   EXPECT_EQ(with_chunk, (Traffic{512 + 599, (512 + 599) * 8}));
-  const Traffic without = AllReduce::traffic(kSize, 599, kCount, SumType::kFloat64);
+  const Traffic without = all_reduce_traffic(kSize, 599, kCount, sizeof(double));
   EXPECT_EQ(without, (Traffic{513, 513 * 8}));
 }
 

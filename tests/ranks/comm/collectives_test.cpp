@@ -1,5 +1,6 @@
 // Gather, broadcast and barrier over groups.
 
+#include "tessera/base/collective_traffic.h"
 #include "tessera/comm/collectives.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void expect_gathered(const Group& group, const std::vector<int64_t>& block_bytes
     AllGather gather(transport, group, block_bytes, gathered.data());
     gather.finish();
     EXPECT_EQ(gathered, expected);
-    const Traffic promised = AllGather::traffic(member, block_bytes);
+    const Traffic promised = all_gather_traffic(member, block_bytes);
     EXPECT_EQ(counters[transport.rank()].messages, promised.messages);
     EXPECT_EQ(counters[transport.rank()].bytes_sent, promised.bytes);
   });

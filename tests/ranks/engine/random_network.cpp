@@ -195,8 +195,11 @@ class NetworkMaker {
 
   void add_head() {
     if (chance(0.5)) return add_pixel_loss(images_.back(), "head");
-    ValueId features = chance(0.5) ? global_average_pool(graph_, images_.back())
-                                   : flatten(graph_, images_.back());
+    // A mean over normalised pixels is zero, and so is its gradient: nothing but rounding to compare.
+    // The ReLU makes the mean depend on them.
+    ValueId features =
+        chance(0.5) ? global_average_pool(graph_, relu(graph_, images_.back(), "last_relu"))
+                    : flatten(graph_, images_.back());
     if (chance(0.3)) features = dropout(graph_, features, "head_dropout", {0.4});
     if (chance(0.3)) {
       features = linear(graph_, features, "hidden", {5});

@@ -1,5 +1,6 @@
 #include "tessera/plan/placement.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tessera/zoo/zoo.h"
@@ -34,7 +35,7 @@ TEST(Placement, CutsValuesOfOneSizeAndStrideAlike) {
     const Layout layout = placement.layout_of(type);
     std::string key = to_string(type);
     for (const Axis& axis : type.axes)
-      key += " " + std::to_string(axis.stride.num) + "/" + std::to_string(axis.stride.den);
+      key += fmt::format(" {}/{}", axis.stride.num, axis.stride.den);
     const auto [first, added] = seen.emplace(key, layout);
     EXPECT_TRUE(added || first->second == layout) << value.name;
   }
