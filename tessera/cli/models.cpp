@@ -31,7 +31,8 @@ void print_table() {
                model.num_spatial == 1 ? "axis" : "axes", to_string(model.default_input),
                static_cast<double>(build_model(model.name).num_trainable()) / 1e6);
     for (const OptionInfo& option : model.options)
-      fmt::print("           {}={:<8} {}\n", option.name, option.default_value, option.help);
+      fmt::print("           {:<14} {}\n", fmt::format("{}={}", option.name, option.default_value),
+                 option.help);
   }
 }
 

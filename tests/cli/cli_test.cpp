@@ -145,9 +145,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"verify " + kNet + "--no-such-option", 2, "no-such-option"},
         Refusal{"plan " + kNet + "--plan /nonexistent.json", 2, "cannot read"},
         Refusal{"plan " + kNet + "--memory lots", 2, "16GiB"},
-        Refusal{"plan " + kNet + "--input 1x3x64x64 --memory 1MiB", 4, "limit"},
-        Refusal{"verify " + kNet + "--input 1x3x64x64 --memory 1MiB", 4, "limit"},
+        Refusal{"plan " + kNet + "--input 1x3x64x64 --memory 100KiB", 4, "limit"},
+        Refusal{"verify " + kNet + "--input 1x3x64x64 --memory 100KiB", 4, "limit"},
         Refusal{"bench unet2d --input 1x3x60000x60000", 4, "free"},
-        Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 1GiB", 4, "use more workers"}));
+        Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 900MiB", 4, "use more workers"}));
 
 }  // namespace
