@@ -44,7 +44,7 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"peak_value_bytes", per_rank(report, [](const Rank& r) { return r.peak_value_bytes; })},
       {"parameter_bytes", per_rank(report, [](const Rank& r) { return r.parameter_bytes; })},
       {"workspace_bytes", per_rank(report, [](const Rank& r) { return r.workspace_bytes; })},
-      {"peak_rss_bytes", per_rank(report, [&](const Rank&) { return report.peak_rss_bytes; })},
+      {"peak_rss_bytes", per_rank(report, [](const Rank& r) { return r.peak_rss_bytes; })},
       {"bytes_sent", per_rank(report, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(report, [](const Rank& r) { return r.messages; })},
       {"blocked_ms", per_rank(report, [](const Rank& r) { return r.blocked_ms; })},
@@ -65,7 +65,8 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   if (baseline.median_ms > 0)
     fmt::print("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
                baseline.median_ms / report.median_ms, baseline.efficiency);
-  fmt::print("peak resident set of the process {}\n\n", format_bytes(report.peak_rss_bytes));
+  fmt::print("peak resident set of rank 0's process {}\n\n",
+             format_bytes(report.per_rank[0].peak_rss_bytes));
   fmt::print("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank", "values",
              "parameters", "workspace", "sent/step", "messages", "waiting");
   for (size_t rank = 0; rank < report.per_rank.size(); ++rank) {
@@ -74,6 +75,22 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
                format_bytes(r.peak_value_bytes), format_bytes(r.parameter_bytes),
                format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages, r.blocked_ms);
   }
+}
+
+/// The baseline runs after the others are done, on a rank of its own.
+void print(const BenchReport& report, const Job& job, const Options& options,
+           const BenchOptions& bench) {
+  Baseline baseline;
+  if (options.baseline) {
+    BenchOptions one = bench;
+    one.plan = {};
+    baseline.median_ms = benchmark(job.graph, one).median_ms;
+    baseline.efficiency = baseline.median_ms / (report.median_ms * report.ranks);
+  }
+  if (options.job.json)
+    print_json(report, job, baseline);
+  else
+    print_table(report, job, options, baseline);
 }
 
 int run(const Options& options) {
@@ -90,19 +107,10 @@ int run(const Options& options) {
   bench.threads = options.job.threads;
   bench.update = options.update;
   bench.timeout_seconds = options.job.timeout_seconds;
-  const BenchReport report = benchmark(job.graph, bench);
-  Baseline baseline;
-  if (options.baseline) {
-    BenchOptions one = bench;
-    one.plan = {};
-    baseline.median_ms = benchmark(job.graph, one).median_ms;
-    baseline.efficiency = baseline.median_ms / (report.median_ms * report.ranks);
-  }
-  if (options.job.json)
-    print_json(report, job, baseline);
-  else
-    print_table(report, job, options, baseline);
-  return kOk;
+  return run_on_ranks(launch_request(options.job, job), [&](Transport& transport) {
+    const BenchReport report = benchmark(job.graph, bench, transport);
+    if (transport.rank() == 0) print(report, job, options, bench);
+  });
 }
 
 }  // namespace

@@ -18,5 +18,7 @@ void add_models(CLI::App& app, int* exit_code);
 void add_verify(CLI::App& app, int* exit_code);
 void add_plan(CLI::App& app, int* exit_code);
 void add_bench(CLI::App& app, int* exit_code);
+void add_train(CLI::App& app, int* exit_code);
+void add_predict(CLI::App& app, int* exit_code);
 
 }  // namespace tessera::cli

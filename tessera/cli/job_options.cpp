@@ -105,6 +105,11 @@ void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
             ->capture_default_str()
             ->check(CLI::Range(1, 1024)),
         "Run");
+  group(command.add_option("--launch", launch,
+                           "ranks as threads of this process, or as processes under mpirun: mpi")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"threads", "mpi"})),
+        "Run");
   group(command.add_option("--memory", memory, "limit per worker: 16GiB"), "Run");
   group(command.add_option("--timeout", timeout_seconds, "of a wait for another worker, in seconds")
             ->capture_default_str()
@@ -151,6 +156,10 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOpti
         "`tessera plan` to see what it would need",
         job.plan.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
   return forecasts;
+}
+
+LaunchRequest launch_request(const JobOptions& options, const Job& job) {
+  return {options.launch, job.plan.num_ranks(), options.threads, options.timeout_seconds};
 }
 
 std::string dtype_name(at::ScalarType real) { return real == at::kDouble ? "float64" : "float32"; }

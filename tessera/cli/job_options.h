@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tessera/cli/launch.h"
 #include "tessera/graph/graph.h"
 #include "tessera/lower/lower.h"
 #include "tessera/plan/plan.h"
@@ -29,6 +30,7 @@ struct JobOptions {
   int threads = 1;
   std::string memory;
   double timeout_seconds = 600;
+  std::string launch = "threads";
   bool json = false;
 
   /// Adds them to a command, in groups. `default_dtype` is float32 or float64.
@@ -53,5 +55,7 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOpti
                                                  int64_t optimiser_copies, Where where);
 
 std::string dtype_name(at::ScalarType real);
+
+LaunchRequest launch_request(const JobOptions& options, const Job& job);
 
 }  // namespace tessera::cli

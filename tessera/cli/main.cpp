@@ -5,12 +5,15 @@
 
 #include "tessera/base/error.h"
 #include "tessera/cli/command.h"
+#include "tessera/cli/launch.h"
 
 namespace {
 
 using namespace tessera;
 
+/// Every process of a job meets the same bad input; one says so.
 int fail(int exit_code, const char* what) {
+  if (cli::is_secondary_process() && exit_code == cli::kBadInput) return exit_code;
   fmt::print(stderr, "tessera: {}\n", what);
   return exit_code;
 }
@@ -29,6 +32,8 @@ int run(int argc, char** argv) {
   cli::add_verify(app, &exit_code);
   cli::add_plan(app, &exit_code);
   cli::add_bench(app, &exit_code);
+  cli::add_train(app, &exit_code);
+  cli::add_predict(app, &exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -40,6 +45,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::remember_command_line(argc, argv);
   try {
     return run(argc, argv);
   } catch (const OutOfMemory& error) {

@@ -70,12 +70,17 @@ int run(const Options& options) {
   verification.seed = options.job.seed;
   verification.threads = options.job.threads;
   verification.timeout_seconds = options.job.timeout_seconds;
-  const VerifyReport report = verify(job.graph, verification);
-  if (options.job.json)
-    print_json(report, job);
-  else
-    print_table(report, job, options);
-  return report.ok ? kOk : kCheckFailed;
+  bool ok = true;
+  const int code = run_on_ranks(launch_request(options.job, job), [&](Transport& transport) {
+    const VerifyReport report = verify(job.graph, verification, transport);
+    if (transport.rank() != 0) return;
+    ok = report.ok;
+    if (options.job.json)
+      print_json(report, job);
+    else
+      print_table(report, job, options);
+  });
+  return ok ? code : kCheckFailed;
 }
 
 }  // namespace

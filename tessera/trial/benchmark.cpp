@@ -7,7 +7,7 @@
 
 #include "tessera/data/noise.h"
 #include "tessera/train/optimiser.h"
-#include "tessera/trial/local_ranks.h"
+#include "tessera/trial/rank_session.h"
 
 namespace tessera {
 namespace {
@@ -46,67 +46,96 @@ class NoiseCache {
   std::map<std::string, at::Tensor> drawn_;
 };
 
+/// One block of every rank, in rank order, on every rank.
+template <class T>
+std::vector<T> gather_blocks(RankSession& session, const std::vector<T>& own) {
+  const size_t ranks = session.everyone().size();
+  const int64_t bytes = static_cast<int64_t>(own.size() * sizeof(T));
+  std::vector<T> all(own.size() * ranks);
+  std::copy(own.begin(), own.end(),
+            all.begin() + static_cast<std::ptrdiff_t>(own.size()) * session.transport().rank());
+  AllGather gather(session.transport(), session.everyone(), std::vector<int64_t>(ranks, bytes),
+                   all.data());
+  gather.finish();
+  return all;
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+/// Milliseconds of each timed step on this rank.
+std::vector<double> time_steps(RankSession& session, const Lowered& lowered,
+                               const BenchOptions& options, Optimiser& optimiser,
+                               TransportCounters* before) {
+  NoiseCache noise(lowered.graph, options.seed);
+  StepContext context;
+  context.seed = options.seed;
+  context.load = [&](ValueId input, const Box& box, at::Tensor target) {
+    noise.load(input, box, target);
+  };
+  context.update = [&] {
+    optimiser.step(session.parameters().values(), session.parameters().gradients());
+  };
+  std::vector<double> durations;
+  for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
+    barrier(session.transport(), session.everyone());
+    if (i == options.warmup) *before = session.counters();
+    const double start = now_ms();
+    context.step = i;
+    session.executor().run(context);
+    if (i >= options.warmup) durations.push_back(now_ms() - start);
+  }
+  return durations;
+}
+
 }  // namespace
 
-BenchReport benchmark(const Graph& graph, const BenchOptions& options) {
+BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
   const Lowered lowered = lower(graph, options.plan, lowering);
+  RankSession session(lowered, transport, {options.real, options.seed, options.threads});
+  const std::unique_ptr<Optimiser> optimiser = sgd({});
+  TransportCounters before;
+  const std::vector<double> own = time_steps(session, lowered, options, *optimiser, &before);
+  const TransportCounters after = session.counters();
+
+  RankMeasurement measured;
+  measured.peak_value_bytes = session.executor().memory().peak_value_bytes;
+  measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
+  measured.parameter_bytes =
+      session.parameters().bytes() +
+      (options.update ? optimiser->state_copies() * session.parameters().gradient_bytes() : 0);
+  measured.bytes_sent = (after.bytes_sent - before.bytes_sent) / options.iterations;
+  measured.messages = (after.messages - before.messages) / options.iterations;
+  measured.blocked_ms = 1000 * (after.blocked_seconds - before.blocked_seconds) /
+                        static_cast<double>(options.iterations);
+  measured.peak_rss_bytes = peak_rss_bytes();
+
   BenchReport report;
   report.ranks = options.plan.num_ranks();
-  report.per_rank.resize(report.ranks);
-  std::vector<std::vector<double>> starts(report.ranks), ends(report.ranks);
-  LocalOptions local{options.real, options.seed, options.threads,
-                     std::chrono::milliseconds(int64_t(options.timeout_seconds * 1000))};
-  run_local(lowered, local, [&](LocalRank& self) {
-    NoiseCache noise(lowered.graph, options.seed);
-    const std::unique_ptr<Optimiser> optimiser = sgd({});
-    Group everyone;
-    for (int rank = 0; rank < report.ranks; ++rank) everyone.push_back(rank);
-    StepContext context;
-    context.seed = options.seed;
-    context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-      noise.load(input, box, target);
-    };
-    context.update = [&] {
-      optimiser->step(self.parameters->values(), self.parameters->gradients());
-    };
-    TransportCounters before;
-    for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
-      barrier(*self.transport, everyone);
-      if (i == options.warmup) before = *self.counters;
-      starts[self.rank].push_back(now_ms());
-      context.step = i;
-      self.executor->run(context);
-      ends[self.rank].push_back(now_ms());
-    }
-    const double steps = static_cast<double>(options.iterations);
-    RankMeasurement& measured = report.per_rank[self.rank];
-    measured.peak_value_bytes = self.executor->memory().peak_value_bytes;
-    measured.workspace_bytes = self.executor->memory().peak_workspace_bytes;
-    measured.parameter_bytes =
-        self.parameters->bytes() +
-        (options.update ? optimiser->state_copies() * self.parameters->gradient_bytes() : 0);
-    measured.bytes_sent = (self.counters->bytes_sent - before.bytes_sent) / options.iterations;
-    measured.messages = (self.counters->messages - before.messages) / options.iterations;
-    measured.blocked_ms = 1000 * (self.counters->blocked_seconds - before.blocked_seconds) / steps;
-    if (self.rank == 0) report.loss = self.executor->loss();
-  });
-  std::vector<double> durations;
-  for (int64_t i = options.warmup; i < options.warmup + options.iterations; ++i) {
-    double start = starts[0][i], end = ends[0][i];
-    for (int rank = 1; rank < report.ranks; ++rank) {
-      start = std::min(start, starts[rank][i]);
-      end = std::max(end, ends[rank][i]);
-    }
-    durations.push_back(end - start);
-  }
-  report.median_ms = percentile(durations, 0.5);
-  report.p10_ms = percentile(durations, 0.1);
-  report.p90_ms = percentile(durations, 0.9);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  report.peak_rss_bytes = usage.ru_maxrss * 1024;
+  report.loss = session.executor().loss();
+  report.per_rank = gather_blocks(session, std::vector<RankMeasurement>{measured});
+  const std::vector<double> all = gather_blocks(session, own);
+  std::vector<double> slowest(own.size(), 0);
+  for (size_t i = 0; i < all.size(); ++i)
+    slowest[i % own.size()] = std::max(slowest[i % own.size()], all[i]);
+  report.median_ms = percentile(slowest, 0.5);
+  report.p10_ms = percentile(slowest, 0.1);
+  report.p90_ms = percentile(slowest, 0.9);
+  return report;
+}
+
+BenchReport benchmark(const Graph& graph, const BenchOptions& options) {
+  BenchReport report;
+  run_on_threads(options.plan.num_ranks(), options.threads, options.timeout_seconds,
+                 [&](Transport& transport) {
+                   BenchReport own = benchmark(graph, options, transport);
+                   if (transport.rank() == 0) report = std::move(own);
+                 });
   return report;
 }
 

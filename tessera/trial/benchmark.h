@@ -1,10 +1,10 @@
 #pragma once
-// The stopwatch: times steps of a placement on ranks that are threads of this process, and counts what
-// they hold and send.
+// The stopwatch: times steps of a placement, and counts what its ranks hold and send.
 
 #include <cstdint>
 #include <vector>
 
+#include "tessera/comm/transport.h"
 #include "tessera/graph/graph.h"
 #include "tessera/plan/plan.h"
 
@@ -28,6 +28,7 @@ struct RankMeasurement {
   int64_t bytes_sent = 0;  // per step
   int64_t messages = 0;    // per step
   double blocked_ms = 0;   // per step, mean: waiting for messages
+  int64_t peak_rss_bytes = 0;  // of the rank's process; ranks that are threads share it
 };
 
 struct BenchReport {
@@ -36,12 +37,15 @@ struct BenchReport {
   double p10_ms = 0;
   double p90_ms = 0;
   double loss = 0;             // of the last step
-  int64_t peak_rss_bytes = 0;  // of the process, and so of all its ranks together
   std::vector<RankMeasurement> per_rank;
 };
 
-/// Forward, loss, backward and the reduction of the gradients. A step lasts until its last rank is
-/// done. Inputs are drawn once, before timing.
+/// Collective over all ranks of the transport, which are those of the plan; the report is the same on
+/// all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its slowest
+/// rank. Inputs are drawn once, before timing.
+BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport);
+
+/// The same on ranks that are threads of this process.
 BenchReport benchmark(const Graph& graph, const BenchOptions& options);
 
 }  // namespace tessera

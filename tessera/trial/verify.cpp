@@ -1,11 +1,14 @@
 #include "tessera/trial/verify.h"
 
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+
 #include "tessera/base/error.h"
 #include "tessera/data/noise.h"
 #include "tessera/graph/reference.h"
 #include "tessera/train/optimiser.h"
 #include "tessera/trial/comparison.h"
-#include "tessera/trial/local_ranks.h"
+#include "tessera/trial/rank_session.h"
 
 namespace tessera {
 namespace {
@@ -41,7 +44,7 @@ std::vector<StepRecord> run_oracle(const Graph& graph, const VerifyOptions& opti
       load_noise(graph, input, options.seed, step, Box::whole(shape), inputs.back());
     }
     ReferenceResult result = run_reference(graph, inputs, parameters, options.seed, step);
-    at::NoGradGuard no_autograd;
+    c10::NoGradGuard no_autograd;
     optimiser->step(parameters, result.gradients);
     StepRecord record{result.loss, result.outputs, result.input_gradients, result.gradients, {}};
     for (const at::Tensor& parameter : parameters) record.parameters.push_back(parameter.clone());
@@ -50,66 +53,100 @@ std::vector<StepRecord> run_oracle(const Graph& graph, const VerifyOptions& opti
   return records;
 }
 
-/// Room for the whole tensors that the ranks fill with their boxes. Boxes are disjoint.
-std::vector<StepRecord> empty_records(const Graph& graph, const VerifyOptions& options) {
-  std::vector<StepRecord> records(options.steps);
-  for (StepRecord& record : records) {
-    for (ValueId output : graph.outputs())
-      record.outputs.push_back(at::full(graph.type(output).shape(), NAN, options.real));
-    for (ValueId input : graph.inputs())
-      record.input_gradients.push_back(
-          graph.type(input).element == Element::kReal
-              ? at::full(graph.type(input).shape(), NAN, options.real)
-              : at::Tensor());
+/// Whole tensors of zeros: every rank adds what it owns, and the sum over the ranks is the whole.
+/// Adding zeros changes no bits. One more count per element shows that each had exactly one owner.
+class Collector {
+ public:
+  explicit Collector(RankSession& session) : session_(session) {}
+
+  at::Tensor collect(const Shape& shape, at::ScalarType real, const std::vector<Operand>& owned) {
+    at::Tensor whole = at::zeros(shape, real);
+    at::Tensor owners = at::zeros(shape, at::kDouble);
+    const Box all = Box::whole(shape);
+    for (const Operand& part : owned) {
+      Operand{whole, all}.view(part.box).copy_(part.tensor);
+      Operand{owners, all}.view(part.box).add_(1);
+    }
+    sum(whole);
+    sum(owners);
+    TESSERA_CHECK(owners.eq(1).all().item<bool>(), "an element has no owner, or two");
+    return whole;
   }
-  return records;
+
+  /// A tensor that only the last rank gives.
+  at::Tensor from_last(const at::Tensor& tensor) {
+    const Box all = Box::whole(tensor.sizes().vec());
+    std::vector<Operand> owned;
+    if (session_.is_last()) owned.push_back({tensor, all});
+    return collect(tensor.sizes().vec(), tensor.scalar_type(), owned);
+  }
+
+ private:
+  void sum(at::Tensor& tensor) {
+    AllReduce reduce(session_.transport(), session_.everyone(), tensor.data_ptr(), tensor.numel(),
+                     tensor.scalar_type() == at::kDouble ? SumType::kFloat64 : SumType::kFloat32);
+    reduce.finish();
+  }
+
+  RankSession& session_;
+};
+
+std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph,
+                                        const std::vector<Result>& results,
+                                        const std::vector<ValueId>& ids, at::ScalarType real) {
+  std::vector<at::Tensor> whole;
+  for (ValueId id : ids) {
+    if (graph.type(id).element != Element::kReal) {
+      whole.emplace_back();
+      continue;
+    }
+    std::vector<Operand> owned;
+    for (const Result& result : results)
+      if (result.value == id) owned.push_back({session.executor().result(result), result.view.box});
+    whole.push_back(Collector(session).collect(graph.type(id).shape(), real, owned));
+  }
+  return whole;
 }
 
-void store(const std::vector<Result>& results, const std::vector<ValueId>& ids,
-           const std::vector<at::Tensor>& whole, const Executor& executor) {
-  for (const Result& result : results)
-    for (size_t i = 0; i < ids.size(); ++i)
-      if (ids[i] == result.value) {
-        const Operand operand{whole[i], Box::whole(whole[i].sizes().vec())};
-        operand.view(result.view.box).copy_(executor.result(result));
-      }
+/// Parameters are taken from the last rank: it has the least to do with the first, and all must agree.
+StepRecord collect_step(RankSession& session, const Graph& graph, at::ScalarType real) {
+  StepRecord record;
+  record.loss = session.executor().loss();
+  record.outputs = collect_results(session, graph, session.program().outputs, graph.outputs(), real);
+  record.input_gradients =
+      collect_results(session, graph, session.program().input_gradients, graph.inputs(), real);
+  Collector collector(session);
+  for (const at::Tensor& gradient : session.parameters().gradients())
+    record.gradients.push_back(gradient.defined() ? collector.from_last(gradient) : gradient);
+  for (const at::Tensor& value : session.parameters().values())
+    record.parameters.push_back(collector.from_last(value));
+  return record;
 }
 
-std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& options) {
+std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& options,
+                                      Transport& transport) {
   LowerOptions lowering;
   lowering.step = StepKind::kTrain;
   lowering.input_gradients = lowering.keep_outputs = true;
   lowering.recompute = options.recompute;
   const Lowered lowered = lower(graph, options.plan, lowering);
-  std::vector<StepRecord> records = empty_records(graph, options);
-  LocalOptions local{options.real, options.seed, options.threads,
-                     std::chrono::milliseconds(int64_t(options.timeout_seconds * 1000))};
-  run_local(lowered, local, [&](LocalRank& self) {
-    const std::unique_ptr<Optimiser> optimiser = make_optimiser(options.optimiser);
-    for (int64_t step = 0; step < options.steps; ++step) {
-      StepContext context;
-      context.seed = options.seed;
-      context.step = step;
-      context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-        load_noise(lowered.graph, input, options.seed, step, box, target);
-      };
-      context.update = [&] {
-        optimiser->step(self.parameters->values(), self.parameters->gradients());
-      };
-      self.executor->run(context);
-      const Program& program = lowered.programs[self.rank];
-      StepRecord& record = records[step];
-      store(program.outputs, lowered.graph.outputs(), record.outputs, *self.executor);
-      store(program.input_gradients, lowered.graph.inputs(), record.input_gradients, *self.executor);
-      // The last rank: it has the least to do with the first one, and all must agree.
-      if (self.rank + 1 < program.num_ranks) continue;
-      record.loss = self.executor->loss();
-      for (const at::Tensor& gradient : self.parameters->gradients())
-        record.gradients.push_back(gradient.defined() ? gradient.clone() : gradient);
-      for (const at::Tensor& value : self.parameters->values())
-        record.parameters.push_back(value.clone());
-    }
-  });
+  RankSession session(lowered, transport, {options.real, options.seed, options.threads});
+  const std::unique_ptr<Optimiser> optimiser = make_optimiser(options.optimiser);
+  std::vector<StepRecord> records;
+  for (int64_t step = 0; step < options.steps; ++step) {
+    StepContext context;
+    context.seed = options.seed;
+    context.step = step;
+    context.load = [&](ValueId input, const Box& box, at::Tensor target) {
+      load_noise(lowered.graph, input, options.seed, step, box, target);
+    };
+    context.update = [&] {
+      optimiser->step(session.parameters().values(), session.parameters().gradients());
+    };
+    session.executor().run(context);
+    c10::InferenceMode no_autograd;
+    records.push_back(collect_step(session, lowered.graph, options.real));
+  }
   return records;
 }
 
@@ -160,15 +197,26 @@ bool within(const VerifyReport& report, const VerifyOptions& options) {
 
 }  // namespace
 
-VerifyReport verify(const Graph& graph, const VerifyOptions& options) {
-  const std::vector<StepRecord> ours = run_placement(graph, options);
-  const std::vector<StepRecord> reference = run_oracle(graph, options);
+VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport& transport) {
+  const std::vector<StepRecord> ours = run_placement(graph, options, transport);
   VerifyReport report;
   report.ranks = options.plan.num_ranks();
+  if (transport.rank() != 0) return report;
+  const std::vector<StepRecord> reference = run_oracle(graph, options);
   double worst_of_all = 0;
   for (int64_t step = 0; step < options.steps; ++step)
     compare_step(graph, ours[step], reference[step], step, &worst_of_all, &report);
   report.ok = within(report, options);
+  return report;
+}
+
+VerifyReport verify(const Graph& graph, const VerifyOptions& options) {
+  VerifyReport report;
+  run_on_threads(options.plan.num_ranks(), options.threads, options.timeout_seconds,
+                 [&](Transport& transport) {
+                   VerifyReport own = verify(graph, options, transport);
+                   if (transport.rank() == 0) report = std::move(own);
+                 });
   return report;
 }
 

@@ -1,0 +1,80 @@
+#pragma once
+// Checkpoints: all that a run needs to go on, independent of grid, transport and number of ranks
+// (every rank holds all parameters, so one of them writes). A checkpoint is one folder, made
+// atomically:
+//
+//   checkpoints/
+//     step-000100/   tensors.safetensors   parameters, buffers, optimiser state
+//     step-000200/   state.json            position, metadata, sizes and checksums of it all
+//     .writing-step-000300/                on its way, or left by a killed run
+//
+// Files and folder are forced to the disk before the rename that gives the folder its name, so a
+// folder named step-N is whole, whatever killed the run. The latest is found by looking, never by a
+// pointer that could dangle. Damage from outside is found by checksums, and such a folder is passed
+// over.
+//
+// Everything throws InvalidInput with path and reason. One thread at a time.
+//
+// Example:
+//   CheckpointStore store("run/checkpoints", 3);
+//   store.claim();                                    // fails now rather than after an hour
+//   if (auto path = store.latest_valid()) state = store.load(*path);
+//   ...
+//   store.save(state, loss < best_loss);
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tessera/checkpoint/checkpoint_name.h"
+#include "tessera/checkpoint/training_state.h"
+
+namespace tessera {
+
+class CheckpointStore {
+ public:
+  using Warn = std::function<void(const std::string&)>;
+
+  /// Touches nothing yet, so that any rank or program may read the checkpoints of a running job.
+  /// Keeps the `keep_last` newest checkpoints and the best. Warnings go to stderr unless `warn`
+  /// takes them.
+  CheckpointStore(std::string folder, int keep_last, Warn warn = {});
+  CheckpointStore(const CheckpointStore&) = delete;
+  CheckpointStore& operator=(const CheckpointStore&) = delete;
+  ~CheckpointStore();
+
+  /// Makes the folder, takes it for this run (a second run that writes there is refused until this
+  /// process or object ends), and removes or finishes what a killed run left half done. save() does
+  /// it where it was not done before.
+  void claim();
+
+  /// Writes a checkpoint and returns its path. One of the same step is replaced. Older ones are
+  /// removed only once the new one is safe; if it fails, all are as before. Those of higher steps
+  /// (a run that went back) count for nothing and stay until the run has passed them.
+  std::string save(const TrainingState& state, bool is_best);
+
+  /// The checkpoint with the highest step that is whole, all bytes checked; others are warned of.
+  std::optional<std::string> latest_valid();
+  /// The same among those saved as best.
+  std::optional<std::string> best();
+
+  TrainingState load(const std::string& path) const;
+
+ private:
+  enum class Which { kAny, kBest };
+  std::optional<std::string> newest(Which which);
+  CheckpointName replace_same_step(const CheckpointName& saved);
+  void finish_replacements();
+  void prune(const CheckpointName& saved);
+  void discard(const CheckpointName& name);
+  bool is_best(const CheckpointName& name) const;
+  bool is_whole(const CheckpointName& name);
+  std::string path_of(const CheckpointName& name) const;
+
+  std::string folder_;
+  int keep_last_;
+  Warn warn_;
+  int claim_ = -1;  // a descriptor of the folder; its lock dies with the process
+};
+
+}  // namespace tessera

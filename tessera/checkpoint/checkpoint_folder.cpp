@@ -1,0 +1,109 @@
+#include "tessera/checkpoint/checkpoint_folder.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/checksum.h"
+#include "tessera/checkpoint/file_error.h"
+#include "tessera/checkpoint/mapped_file.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTensors = "tensors.safetensors";
+constexpr const char* kState = "state.json";
+
+std::string file_in(const std::string& folder, const char* name) {
+  return (fs::path(folder) / name).string();
+}
+
+StateFile describe(const TrainingState& state, bool is_best, uint64_t tensor_file_bytes) {
+  StateFile file{state, is_best, tensor_file_bytes, {}};
+  file.state.tensors.clear();
+  for (const auto& [name, tensor] : state.tensors) file.checksums[name] = checksum(tensor);
+  return file;
+}
+
+void check_tensors(const StateFile& state, const SafetensorsFile& tensors) {
+  if (tensors.size() != state.tensor_file_bytes)
+    throw_error<InvalidInput>("{} has {} bytes, but {} were written", kTensors, tensors.size(),
+                              state.tensor_file_bytes);
+  if (tensors.entries().size() != state.checksums.size())
+    throw_error<InvalidInput>("{} has {} tensors, but {} were written", kTensors,
+                              tensors.entries().size(), state.checksums.size());
+  for (const auto& [name, sum] : state.checksums) {
+    if (!tensors.contains(name))
+      throw_error<InvalidInput>("{} has no tensor {}, which was written", kTensors, name);
+    if (checksum(tensors.tensor(name)) != sum)
+      throw_error<InvalidInput>("tensor {} in {} does not match its checksum: the file is damaged",
+                                name, kTensors);
+  }
+}
+
+// The errors of both files, with the folder and what to do.
+template <class Read>
+auto with_place(const std::string& folder, const Read& read) {
+  try {
+    return read();
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[checkpoint] {} cannot be used: {}", folder, error.what());
+  }
+}
+
+StateFile read_state(const std::string& folder) {
+  const std::string path = file_in(folder, kState);
+  std::error_code error;
+  if (!fs::exists(folder, error)) throw_error<InvalidInput>("there is no such folder");
+  if (!fs::exists(path, error))
+    throw_error<InvalidInput>("it is not a checkpoint of Tessera, for it has no {}", kState);
+  const MappedFile file(path);
+  try {
+    return parse_state({file.data(), file.size()});
+  } catch (const InvalidInput& fault) {
+    throw_error<InvalidInput>("{}: {}", kState, fault.what());
+  }
+}
+
+}  // namespace
+
+void write_checkpoint_folder(const std::string& folder, const TrainingState& state, bool is_best) {
+  if (::mkdir(folder.c_str(), 0777) != 0) throw_file_error("make the folder", folder, errno);
+  OutputFile tensors = OutputFile::create(file_in(folder, kTensors));
+  write_safetensors(tensors, state.tensors);
+  tensors.sync();
+  OutputFile text = OutputFile::create(file_in(folder, kState));
+  text.append(format_state(describe(state, is_best, tensors.bytes())));
+  text.sync();
+  sync_folder(folder);
+}
+
+CheckedFolder check_checkpoint_folder(const std::string& folder) {
+  return with_place(folder, [&] {
+    StateFile state = read_state(folder);
+    SafetensorsFile tensors(file_in(folder, kTensors));
+    check_tensors(state, tensors);
+    return CheckedFolder{std::move(state), std::move(tensors)};
+  });
+}
+
+StateFile read_state_file(const std::string& folder) {
+  return with_place(folder, [&] { return read_state(folder); });
+}
+
+bool holds_only_checkpoint_files(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(folder, error))) return false;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name != kTensors && name != kState) return false;
+  }
+  return !error;
+}
+
+}  // namespace tessera

@@ -1,0 +1,191 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/checkpoint.h"
+#include "tessera/checkpoint/checkpoint_folder.h"
+#include "tessera/checkpoint/file_error.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+void print_warning(const std::string& text) {
+  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return;
+  fs::create_directories(folder, error);
+  if (error) throw_file_error("make the folder", folder, error.value());
+  sync_folder(parent_folder(folder));
+}
+
+// The lock lies on the folder itself, so there is no lock file to be left behind. Where a file
+// system has no locks, the user is trusted to give each run its own folder.
+int lock_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) throw_file_error("open the folder", folder, errno);
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(descriptor);
+    throw_error<InvalidInput>(
+        "[checkpoint] another run is writing to {}; wait for it or choose another folder", folder);
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string folder, int keep_last, Warn warn)
+    : folder_(std::move(folder)),
+      keep_last_(keep_last),
+      warn_(warn ? std::move(warn) : Warn(print_warning)) {
+  if (folder_.empty()) throw_error<InvalidInput>("[checkpoint] the folder has no name");
+  if (keep_last < 1)
+    throw_error<InvalidInput>("[checkpoint] {} checkpoints to keep; keep at least 1", keep_last);
+}
+
+CheckpointStore::~CheckpointStore() {
+  if (claim_ >= 0) ::close(claim_);
+}
+
+void CheckpointStore::claim() {
+  if (claim_ >= 0) return;
+  make_folder(folder_);
+  claim_ = lock_folder(folder_);
+  remove_leftovers(folder_);
+  finish_replacements();
+  if (::access(folder_.c_str(), W_OK | X_OK) != 0) throw_file_error("write to", folder_, errno);
+}
+
+std::string CheckpointStore::save(const TrainingState& state, bool is_best) {
+  TESSERA_CHECK(state.step >= 0, "step {}", state.step);
+  claim();
+  CheckpointName name{state.step, 0};
+  for (const CheckpointName& known : scan_checkpoints(folder_))
+    if (known.step == name.step) name.revision = std::max(name.revision, known.revision + 1);
+  const std::string temporary = writing_path(folder_, name);
+  std::error_code ignored;
+  try {
+    write_checkpoint_folder(temporary, state, is_best);
+    rename_durably(temporary, path_of(name));
+  } catch (const InvalidInput& error) {
+    fs::remove_all(temporary, ignored);
+    throw_error<InvalidInput>("[checkpoint] step {} is not saved: {}", state.step, error.what());
+  } catch (...) {
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+  name = replace_same_step(name);
+  prune(name);
+  return path_of(name);
+}
+
+// A folder cannot be renamed over another. So the new one is there under a name of its own before
+// the old one goes, and takes the plain name last; readers take the higher revision meanwhile.
+CheckpointName CheckpointStore::replace_same_step(const CheckpointName& saved) {
+  const CheckpointName plain{saved.step, 0};
+  if (saved == plain) return saved;
+  for (const CheckpointName& name : scan_checkpoints(folder_))
+    if (name.step == saved.step && name != saved) discard(name);
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(path_of(plain), error))) return saved;  // not ours to remove
+  try {
+    rename_durably(path_of(saved), path_of(plain));
+    return plain;
+  } catch (const InvalidInput& fault) {
+    warn_(fmt::format("[checkpoint] {} keeps its name: {}", path_of(saved), fault.what()));
+    return saved;
+  }
+}
+
+// A killed run may have stopped between the renames. Only a whole checkpoint may displace another.
+void CheckpointStore::finish_replacements() {
+  int64_t settled_step = -1;
+  for (const CheckpointName& name : scan_checkpoints(folder_)) {  // the newest revision comes first
+    if (name.revision == 0 || name.step == settled_step) continue;
+    if (!is_whole(name)) continue;
+    replace_same_step(name);
+    settled_step = name.step;
+  }
+}
+
+void CheckpointStore::prune(const CheckpointName& saved) {
+  int kept = 0;
+  bool best_is_kept = false;
+  for (const CheckpointName& name : scan_checkpoints(folder_)) {
+    if (name > saved) continue;
+    const bool keeps_best = !best_is_kept && is_best(name);
+    best_is_kept = best_is_kept || keeps_best;
+    if (++kept > keep_last_ && !keeps_best) discard(name);
+  }
+}
+
+bool CheckpointStore::is_best(const CheckpointName& name) const {
+  try {
+    return read_state_file(path_of(name)).is_best;
+  } catch (const InvalidInput&) {
+    return false;  // damaged or foreign: reported by whoever wants to read it
+  }
+}
+
+// Failing to remove does not harm the run, so it is no error. A folder that holds more than a
+// checkpoint is somebody else's and stays.
+void CheckpointStore::discard(const CheckpointName& name) {
+  const std::string path = path_of(name);
+  if (!holds_only_checkpoint_files(path)) return;
+  const std::string temporary = removing_path(folder_, name);
+  try {
+    remove_all(temporary);
+    if (::rename(path.c_str(), temporary.c_str()) != 0) throw_file_error("remove", path, errno);
+    remove_all(temporary);
+  } catch (const InvalidInput& error) {
+    warn_(fmt::format("[checkpoint] an old one stays: {}", error.what()));
+  }
+}
+
+std::optional<std::string> CheckpointStore::newest(Which which) {
+  for (const CheckpointName& name : scan_checkpoints(folder_)) {
+    if (which == Which::kBest && !is_best(name)) continue;
+    if (is_whole(name)) return path_of(name);
+  }
+  return std::nullopt;
+}
+
+bool CheckpointStore::is_whole(const CheckpointName& name) {
+  try {
+    check_checkpoint_folder(path_of(name));
+    return true;
+  } catch (const InvalidInput& error) {
+    warn_(fmt::format("{}; it is passed over", error.what()));
+    return false;
+  }
+}
+
+std::optional<std::string> CheckpointStore::latest_valid() { return newest(Which::kAny); }
+
+std::optional<std::string> CheckpointStore::best() { return newest(Which::kBest); }
+
+TrainingState CheckpointStore::load(const std::string& path) const {
+  CheckedFolder checked = check_checkpoint_folder(path);
+  TrainingState state = std::move(checked.state.state);
+  for (const TensorEntry& entry : checked.tensors.entries())
+    state.tensors.emplace_back(entry.name, checked.tensors.tensor(entry.name).clone());
+  return state;
+}
+
+std::string CheckpointStore::path_of(const CheckpointName& name) const {
+  return (fs::path(folder_) / to_string(name)).string();
+}
+
+}  // namespace tessera

@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/checkpoint.h"
+#include "tessera/checkpoint/weights.h"
+#include "tessera/cli/command.h"
+#include "tessera/cli/job_options.h"
+#include "tessera/cli/launch.h"
+#include "tessera/comm/collectives.h"
+#include "tessera/data/npy_writer.h"
+#include "tessera/data/open.h"
+#include "tessera/data/picture.h"
+#include "tessera/data/png.h"
+#include "tessera/train/predictor.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr int64_t kMaxPicturePixels = 4096 * 4096;
+
+struct Options {
+  JobOptions job;
+  std::string weights;
+  std::string images;
+  std::string output;
+  std::string probabilities;
+  std::string picture;
+};
+
+/// Weights from a safetensors file, or from a checkpoint folder of `tessera train`.
+void load_parameters(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values) {
+  if (path.ends_with(".safetensors")) return load_weights(path, graph, values);
+  const TrainingState state = CheckpointStore(path, 1).load(path);
+  check_fits(graph, state);
+  const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
+  for (size_t id = 0; id < graph.parameters().size(); ++id)
+    values[id].copy_(model.at(graph.parameters()[id].name));
+}
+
+/// The files that all ranks write together: rank 0 creates and commits, the others join in.
+class SharedFile {
+ public:
+  SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport,
+             const Group& everyone)
+      : transport_(transport), everyone_(everyone) {
+    if (path.empty()) return;
+    if (transport.rank() == 0) writer_ = NpyWriter::create(path, type, shape);
+    barrier(transport, everyone);
+    if (transport.rank() != 0) writer_ = NpyWriter::attach(path);
+  }
+  void write(const Box& box, const at::Tensor& tensor) {
+    if (writer_) writer_->write(box, tensor);
+  }
+  void finish() {
+    if (!writer_) return;
+    writer_->flush();
+    barrier(transport_, everyone_);
+    if (transport_.rank() == 0) writer_->commit();
+  }
+
+ private:
+  Transport& transport_;
+  const Group& everyone_;
+  std::unique_ptr<NpyWriter> writer_;
+};
+
+Box without_axis(const Box& box, int left_out) {
+  Box result;
+  for (int axis = 0; axis < box.num_axes(); ++axis)
+    if (axis != left_out) result.push_back(box[axis]);
+  return result;
+}
+
+void predict_rank(const Options& options, const Job& job, const Lowered& lowered,
+                  const Dataset& data, Transport& transport) {
+  Group everyone;
+  for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
+  ParameterStore parameters(job.graph, options.job.seed, job.real);
+  load_parameters(options.weights, job.graph, parameters.values());
+  Shape shape = lowered.graph.type(lowered.graph.outputs()[0]).shape();
+  const int64_t batch_size = shape[0], classes = shape[1];
+  shape[0] = data.size();
+  Shape class_shape = shape;
+  class_shape.erase(class_shape.begin() + 1);
+  SharedFile class_maps(options.output, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64, class_shape,
+                        transport, everyone);
+  SharedFile probabilities(options.probabilities, NpyType::kFloat32, shape, transport, everyone);
+  predict(lowered, data, &parameters, &transport, job.real,
+          [&](int64_t batch, Box box, const at::Tensor& logits) {
+            box[0] = box[0].shifted(batch * batch_size);
+            const int64_t kept = std::min(box[0].end, data.size()) - box[0].begin;
+            if (kept <= 0) return;
+            box[0].end = box[0].begin + kept;
+            const at::Tensor own = logits.narrow(0, 0, kept);
+            class_maps.write(without_axis(box, 1), own.argmax(1));
+            if (!options.probabilities.empty())
+              probabilities.write(box, at::softmax(own.to(at::kFloat), 1));
+          });
+  class_maps.finish();
+  probabilities.finish();
+}
+
+void draw_first_sample(const Options& options, const Dataset& data) {
+  const Shape shape = data.image_shape();
+  if (shape.size() != 3 || shape[1] * shape[2] > kMaxPicturePixels)
+    throw_error<InvalidInput>("[--picture] pictures are for 2-D images of at most {} pixels",
+                              kMaxPicturePixels);
+  const Box all = Box::whole(shape);
+  at::Tensor image = at::empty(shape, at::kFloat);
+  data.load_image(0, all, image);
+  const std::unique_ptr<Dataset> classes =
+      open_dataset("npy:" + options.output + "," + options.output, shape, 1, 0);
+  at::Tensor labels = at::empty({shape[1], shape[2]}, at::kLong);
+  classes->load_target(0, without_axis(all, 0), labels);
+  const Canvas canvas = side_by_side(
+      {{"image", picture_of(image)}, {"prediction", picture_of_classes(labels)}}, {});
+  write_png(options.picture, canvas.image());
+}
+
+int run(const Options& options) {
+  const Job job = resolve(options.job);
+  Shape sample = job.graph.type(job.graph.inputs()[0]).shape();
+  sample.erase(sample.begin());
+  const std::unique_ptr<Dataset> data = open_dataset(options.images, sample, options.job.seed);
+  const Lowered lowered = lower_prediction(job.graph, job.plan);
+  const LaunchRequest request = launch_request(options.job, job);
+  const int code = run_on_ranks(request, [&](Transport& transport) {
+    predict_rank(options, job, lowered, *data, transport);
+    if (transport.rank() != 0) return;
+    if (!options.picture.empty()) draw_first_sample(options, *data);
+    fmt::print("{} samples -> {}\n", data->size(), options.output);
+  });
+  return code;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "predict", "applies a trained model to images; writes class maps and probabilities as .npy");
+  auto options = std::make_shared<Options>();
+  options->job.add_to(*command, "float32");
+  command
+      ->add_option("--weights", options->weights,
+                   "safetensors file, or a checkpoint folder of `tessera train`")
+      ->required()
+      ->group("Files");
+  command
+      ->add_option("--images", options->images, "npy:images.npy,targets.npy or synthetic:...")
+      ->required()
+      ->group("Files");
+  command->add_option("--output", options->output, "class maps: N x space (.npy)")
+      ->required()
+      ->group("Files");
+  command->add_option("--probabilities", options->probabilities, "N x classes x space (.npy)")
+      ->group("Files");
+  command->add_option("--picture", options->picture, "the first 2-D image and its classes (.png)")
+      ->group("Files");
+  command->callback([options, exit_code] { *exit_code = run(*options); });
+}
+
+}  // namespace tessera::cli

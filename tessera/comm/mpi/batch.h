@@ -1,0 +1,35 @@
+#pragma once
+// A started batch as the rank's thread and the communication thread share it. The rank's thread
+// makes it and, once all is settled or the transport has let go, frees it; in between only the
+// communication thread changes it, under the station's lock where both look.
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace tessera::mpi {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Direction { kSend, kReceive };
+
+struct StartedBatch;
+
+struct Message {
+  Direction direction = Direction::kSend;
+  int peer = 0;
+  const char* source = nullptr;  // of a send
+  char* target = nullptr;        // of a receive
+  int64_t bytes = 0;
+  StartedBatch* batch = nullptr;
+  int64_t chunks_left = 0;  // on the wire; the communication thread's own
+  bool settled = false;     // under the station's lock
+};
+
+struct StartedBatch {
+  std::vector<Message> messages;    // does not grow after posting: the courier points into it
+  int64_t num_unsettled = 0;        // under the station's lock
+  Clock::time_point last_progress;  // under the station's lock
+};
+
+}  // namespace tessera::mpi

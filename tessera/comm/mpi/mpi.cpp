@@ -1,0 +1,67 @@
+#include "tessera/comm/mpi/mpi.h"
+
+#include <atomic>
+#include <limits>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/mpi/environment.h"
+#include "tessera/comm/mpi/mpi_transport.h"
+#include "tessera/comm/mpi/process_end.h"
+#include "tessera/comm/mpi/rank_record.h"
+#include "tessera/comm/threads/first_error.h"
+
+namespace tessera::mpi {
+namespace {
+
+void check(const Options& options) {
+  constexpr int64_t kMostChunkBytes = std::numeric_limits<int>::max();
+  if (options.timeout.count() < 1 || options.heartbeat.count() < 1)
+    throw_error<InvalidInput>("[mpi] timeout of {} ms and heartbeat of {} ms; use at least 1 ms",
+                              options.timeout.count(), options.heartbeat.count());
+  if (options.chunk_bytes < 1 || options.chunk_bytes > kMostChunkBytes)
+    throw_error<InvalidInput>("[mpi] chunks of {} bytes; use 1 to {}", options.chunk_bytes,
+                              kMostChunkBytes);
+}
+
+std::unique_ptr<MpiTransport> connect(const Options& options) {
+  static std::atomic<bool> used{false};
+  check(options);
+  TESSERA_CHECK(!used.exchange(true), "MPI can be started once in a process only");
+  record_start();
+  hook_exit();
+  auto transport = std::make_unique<MpiTransport>(options);
+  const int launched = launched_size().value_or(transport->size());
+  if (launched != transport->size())
+    throw_error<InvalidInput>(
+        "[mpi] the launcher has started {} processes and MPI sees {}: it is the launcher of "
+        "another "
+        "MPI; use the mpirun of the MPI that Tessera was built with, or srun --mpi=pmix",
+        launched, transport->size());
+  return transport;
+}
+
+}  // namespace
+
+bool available() { return true; }
+
+std::unique_ptr<Transport> create(const Options& options) { return connect(options); }
+
+void run_rank(const std::function<void(Transport&)>& body, const Options& options) {
+  const std::unique_ptr<MpiTransport> transport = connect(options);
+  threads::FirstError error;
+  const auto fail = [&](const char* reason) {
+    error.report(transport->rank(), transport->size(), std::current_exception());
+    transport->abort(reason);
+  };
+  try {
+    body(*transport);
+    transport->leave();
+  } catch (const std::exception& e) {
+    fail(e.what());
+  } catch (...) {
+    fail("it threw something that is not a std::exception");
+  }
+  error.rethrow();
+}
+
+}  // namespace tessera::mpi

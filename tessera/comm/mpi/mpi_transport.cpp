@@ -1,0 +1,120 @@
+#include "tessera/comm/mpi/mpi_transport.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/mpi/process_end.h"
+#include "tessera/comm/mpi/station.h"
+
+namespace tessera::mpi {
+namespace {
+
+using std::chrono::seconds;
+
+/// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
+
+/// Signals are the program's business: none is delivered to the communication thread.
+std::thread start_without_signals(std::shared_ptr<Desk> desk, const Options& options) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread([desk, options] { Station(desk, options).run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+std::unique_ptr<StartedBatch> prepare(const Batch& batch) {
+  auto started = std::make_unique<StartedBatch>();
+  started->messages.reserve(batch.sends.size() + batch.receives.size());
+  for (const Send& send : batch.sends)
+    started->messages.push_back({.direction = Direction::kSend,
+                                 .peer = send.to,
+                                 .source = static_cast<const char*>(send.data),
+                                 .bytes = send.bytes,
+                                 .batch = started.get()});
+  for (const Receive& receive : batch.receives)
+    started->messages.push_back({.direction = Direction::kReceive,
+                                 .peer = receive.from,
+                                 .target = static_cast<char*>(receive.data),
+                                 .bytes = receive.bytes,
+                                 .batch = started.get()});
+  started->num_unsettled = std::ssize(started->messages);
+  return started;
+}
+
+}  // namespace
+
+MpiTransport::MpiTransport(const Options& requested) {
+  Options options = requested;
+  options.timeout = std::min(options.timeout, kLongestTimeout);
+  desk_ = std::make_shared<Desk>(std::max<Clock::duration>(options.timeout, seconds(10)));
+  thread_ = start_without_signals(desk_, options);
+  try {
+    desk_->await_start(std::max<Clock::duration>(options.timeout, seconds(60)));
+  } catch (...) {
+    thread_.detach();
+    throw;
+  }
+}
+
+MpiTransport::~MpiTransport() {
+  if (thread_.joinable()) end();
+}
+
+void MpiTransport::check(const Batch& batch) const {
+  for (const Send& send : batch.sends)
+    TESSERA_CHECK(send.to >= 0 && send.to < size() && send.bytes >= 0,
+                  "rank {}/{} sends {} bytes to rank {}", rank(), size(), send.bytes, send.to);
+  for (const Receive& receive : batch.receives)
+    TESSERA_CHECK(receive.from >= 0 && receive.from < size() && receive.bytes >= 0,
+                  "rank {}/{} receives {} bytes from rank {}", rank(), size(), receive.bytes,
+                  receive.from);
+}
+
+Ticket MpiTransport::start(const Batch& batch) {
+  check(batch);
+  if (const auto failure = desk_->failure()) throw_failure(*failure);
+  const Ticket ticket = next_ticket_++;
+  StartedBatch& started = *(started_[ticket] = prepare(batch));
+  if (started.num_unsettled > 0) desk_->post(started);
+  return ticket;
+}
+
+void MpiTransport::finish(Ticket ticket) {
+  if (const auto failure = desk_->failure()) throw_failure(*failure);
+  const auto found = started_.find(ticket);
+  TESSERA_CHECK(found != started_.end(), "rank {}/{} finishes ticket {}, which is not outstanding",
+                rank(), size(), ticket);
+  if (!desk_->wait(*found->second)) throw_failure(*desk_->failure());
+  started_.erase(found);
+}
+
+void MpiTransport::abort(const std::string& reason) noexcept {
+  desk_->abort(reason);
+  started_.clear();
+}
+
+void MpiTransport::throw_failure(const Failure& failure) {
+  started_.clear();
+  throw CommError(failure_text(failure, rank(), size()));
+}
+
+void MpiTransport::leave() {
+  end();
+  if (const auto failure = desk_->failure()) throw_failure(*failure);
+}
+
+void MpiTransport::end() noexcept {
+  if (!started_.empty())
+    abort(fmt::format("it ended while {} batches of it were unfinished", started_.size()));
+  if (desk_->leave()) return thread_.join();
+  end_job_at_exit();
+  thread_.detach();
+}
+
+}  // namespace tessera::mpi

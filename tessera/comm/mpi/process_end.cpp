@@ -1,0 +1,47 @@
+#include "tessera/comm/mpi/process_end.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include "tessera/comm/mpi/rank_record.h"
+#include "tessera/comm/mpi/wire.h"
+
+namespace tessera::mpi {
+namespace {
+
+constexpr int kRankFailed = 3;
+std::atomic<bool> must_end_job{false};
+
+void at_exit(int exit_code, void*) {
+  const bool abort = must_end_job;
+  if (abort && exit_code == 0) exit_code = kRankFailed;
+  record_exit(exit_code);
+  if (!abort) return;
+  std::fflush(nullptr);  // MPI_Abort does not
+  abort_job(exit_code);
+}
+
+}  // namespace
+
+// on_exit and not atexit: only it is told the exit code.
+void hook_exit() { on_exit(at_exit, nullptr); }
+
+void shield_exit() noexcept {
+  if (std::getenv(kRecordFolderVariable)) std::signal(SIGTERM, SIG_IGN);
+}
+
+void end_job_at_exit() noexcept { must_end_job = true; }
+
+void end_job_now(const std::string& reason) noexcept {
+  record_failure(FailureKind::kFound, reason);
+  record_exit(kRankFailed);
+  fmt::print(stderr, "tessera: {}\n", reason);
+  std::fflush(nullptr);
+  abort_job(kRankFailed);
+}
+
+}  // namespace tessera::mpi

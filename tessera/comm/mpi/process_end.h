@@ -1,0 +1,25 @@
+#pragma once
+// How a process ends when MPI cannot be finalised because a peer no longer takes part: through
+// MPI_Abort, so that the launcher ends the others, a stopped one included. Not before the program
+// has said what it has to say, hence at its exit.
+
+#include <string>
+
+namespace tessera::mpi {
+
+/// From now on the program's exit leaves its code in the rank's record.
+void hook_exit();
+
+/// MPI is finalised, and the program is about to return its exit code. mpirun ends all ranks when
+/// the first one returns a code other than 0; under our launcher, which compares the codes of all
+/// ranks, this one does not let itself be stopped by that (mpirun insists a second later).
+void shield_exit() noexcept;
+
+/// MPI will not be finalised: the program's exit shall end the whole job.
+void end_job_at_exit() noexcept;
+
+/// Ends the job now, with exit code 3. For the case in which going on would let MPI write into
+/// memory that is about to be freed, or would never end.
+[[noreturn]] void end_job_now(const std::string& reason) noexcept;
+
+}  // namespace tessera::mpi

@@ -1,0 +1,61 @@
+#pragma once
+// Which sample is entry e of batch b: a function of (seed, epoch) only, never of the rank or the
+// number of ranks. A plan has no state, so a run resumes at any batch by naming it.
+//
+// Batches are numbered through all epochs: batch b is step b % batches_per_epoch() of epoch
+// b / batches_per_epoch().
+//
+// Example:
+//   BatchPlan plan({.num_samples = 64, .batch_size = 4, .seed = seed});
+//   plan.sample(/*batch=*/17, /*entry=*/2);   // step 1 of epoch 1
+
+#include <cstdint>
+
+namespace tessera {
+
+enum class BatchOrder {
+  kShuffled,    // anew in each epoch
+  kSequential,  // 0, 1, 2, ... in each epoch
+};
+
+/// What becomes of the samples of an epoch that do not fill its last batch.
+enum class LastBatch {
+  kDrop,  // they are left out; another epoch leaves out others
+  kWrap,  // the batch is filled from the epoch's beginning; those samples count twice
+  kPad,   // the same, but the repeated samples' labels are kIgnoreLabel: each counts exactly once
+};
+
+struct BatchPlanOptions {
+  int64_t num_samples = 0;
+  int64_t batch_size = 1;
+  uint64_t seed = 0;
+  BatchOrder order = BatchOrder::kShuffled;
+  LastBatch last = LastBatch::kDrop;
+};
+
+class BatchPlan {
+ public:
+  /// Throws InvalidInput where there are no samples, or fewer than a batch and LastBatch::kDrop.
+  explicit BatchPlan(const BatchPlanOptions& options);
+
+  int64_t batch_size() const { return options_.batch_size; }
+  int64_t batches_per_epoch() const { return batches_per_epoch_; }
+  int64_t epoch_of(int64_t batch) const { return batch / batches_per_epoch_; }
+
+  int64_t sample(int64_t batch, int64_t entry) const;
+  /// Whether the entry fills up the last batch of its epoch with a sample that was there before.
+  bool is_repeat(int64_t batch, int64_t entry) const;
+  /// Whether the entry must not count: a repeat under LastBatch::kPad.
+  bool is_padding(int64_t batch, int64_t entry) const {
+    return options_.last == LastBatch::kPad && is_repeat(batch, entry);
+  }
+
+ private:
+  /// The entry's place among all places of its epoch, past num_samples for repeats.
+  int64_t place(int64_t batch, int64_t entry) const;
+
+  BatchPlanOptions options_;
+  int64_t batches_per_epoch_ = 0;
+};
+
+}  // namespace tessera

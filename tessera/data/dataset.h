@@ -1,0 +1,50 @@
+#pragma once
+// A set of images with labels, read by boxes. A rank asks for its own box of a sample and nothing
+// else, so that no rank ever holds a whole image; the same box has the same numbers whoever asks.
+//
+// Loads are const and thread-safe: a prefetch thread and the rank may read at the same time.
+// Decorators (Subset) wrap a data set into another; BatchLoader makes batches of one.
+//
+// Example:
+//   auto data = open_dataset("synthetic:samples=64", {1, 512, 512}, seed);
+//   at::Tensor tile = at::empty({1, 256, 256});
+//   data->load_image(3, {{0, 1}, {256, 512}, {0, 256}}, tile);
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+
+#include "tessera/geometry/box.h"
+
+namespace tessera {
+
+/// The label of pixels that count neither in the loss nor in metrics; PyTorch's default.
+constexpr int64_t kIgnoreLabel = -100;
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  /// Number of samples.
+  virtual int64_t size() const = 0;
+  /// Channels x spatial sizes of one sample; all samples are alike.
+  virtual Shape image_shape() const = 0;
+  virtual int64_t num_classes() const = 0;
+  /// Whether each pixel has a label, or each sample one.
+  virtual bool per_pixel() const = 0;
+
+  /// Writes a box (channels x spatial, inside the image) into `target`, a view of the box's shape
+  /// of any real type, strides and device.
+  virtual void load_image(int64_t sample, const Box& box, at::Tensor target) const = 0;
+  /// Writes the labels of a box (spatial; no axes where labels are per sample) into the int64
+  /// `target`, a view of the box's shape. Labels are in [0, num_classes) or kIgnoreLabel.
+  virtual void load_target(int64_t sample, const Box& box, at::Tensor target) const = 0;
+
+  /// Spatial sizes where each pixel has a label, else no axes: what a load_target box may cover.
+  Shape target_shape() const {
+    const Shape image = image_shape();
+    return per_pixel() ? Shape(image.begin() + 1, image.end()) : Shape();
+  }
+};
+
+}  // namespace tessera

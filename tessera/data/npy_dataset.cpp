@@ -1,0 +1,171 @@
+#include "tessera/data/npy_dataset.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tessera/data/box_rows.h"
+#include "tessera/data/npy.h"
+#include "tessera/data/option_text.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kNoLabel = std::numeric_limits<int64_t>::min();
+
+class NpyDataset : public Dataset {
+ public:
+  NpyDataset(const std::string& images, const std::string& targets, const Shape& image_shape);
+
+  void set_labels(int64_t num_classes, int64_t ignored);
+
+  int64_t size() const override { return images_.shape()[0]; }
+  Shape image_shape() const override { return image_shape_; }
+  int64_t num_classes() const override { return num_classes_; }
+  bool per_pixel() const override { return targets_.shape().size() > 1; }
+  void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
+  void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
+
+ private:
+  void choose_image_shape(const Shape& wanted);
+  void check_targets() const;
+  int64_t largest_label() const;
+  /// Puts kIgnoreLabel where the file has the label to ignore; refuses those that are no class.
+  void check_labels(int64_t sample, const Box& box, at::Tensor labels) const;
+
+  const NpyArray images_;
+  const NpyArray targets_;
+  Shape image_shape_;
+  bool has_channels_ = true;  // the image file has an axis for them
+  int64_t num_classes_ = 0;
+  int64_t ignored_ = kNoLabel;
+};
+
+NpyDataset::NpyDataset(const std::string& images, const std::string& targets,
+                       const Shape& image_shape)
+    : images_(images), targets_(targets) {
+  choose_image_shape(image_shape);
+  check_targets();
+}
+
+/// With a wanted shape it is clear whether the file has a channel axis. Without, targets per pixel
+/// tell, and after that images are taken to have one.
+void NpyDataset::choose_image_shape(const Shape& wanted) {
+  const Shape& held = images_.shape();
+  if (held.size() < 2 || held.size() > 5 || *std::min_element(held.begin(), held.end()) < 1)
+    throw_error<InvalidInput>(
+        "[npy] {}: images are samples x channels x 1 to 3 spatial sizes (one channel may be left "
+        "out), all at least 1, got shape {}",
+        images_.path(), to_string(held));
+  Shape with_channels(held.begin() + 1, held.end());
+  Shape one_channel = with_channels;
+  one_channel.insert(one_channel.begin(), 1);
+  if (wanted.empty())
+    has_channels_ = held.size() > 2 && targets_.shape() != held;
+  else
+    has_channels_ = with_channels == wanted;
+  image_shape_ = has_channels_ ? with_channels : one_channel;
+  if (!wanted.empty() && image_shape_ != wanted)
+    throw_error<InvalidInput>(
+        "[npy] {}: the file's shape is {}, images of {} (channels x spatial) need Nx{}; give the "
+        "file's sizes as --input",
+        images_.path(), to_string(held), to_string(wanted), to_string(wanted));
+}
+
+void NpyDataset::check_targets() const {
+  const Shape& held = targets_.shape();
+  if (targets_.type() == NpyType::kFloat32 || targets_.type() == NpyType::kFloat64)
+    throw_error<InvalidInput>(
+        "[npy] {}: labels must be integers (|u1, <u2, <i2, <i4 or <i8), the "
+        "file has {}",
+        targets_.path(), npy_type_name(targets_.type()));
+  Shape per_pixel(image_shape_.begin() + 1, image_shape_.end());
+  per_pixel.insert(per_pixel.begin(), size());
+  if (held != per_pixel && held != Shape{size()})
+    throw_error<InvalidInput>(
+        "[npy] {}: the targets' shape {} does not fit images of {} in {}; use {} (a label per "
+        "pixel) or {} (one per image)",
+        targets_.path(), to_string(held), to_string(images_.shape()), images_.path(),
+        to_string(per_pixel), size());
+}
+
+void NpyDataset::set_labels(int64_t num_classes, int64_t ignored) {
+  ignored_ = ignored;
+  num_classes_ = num_classes > 0 ? num_classes : largest_label() + 1;
+}
+
+int64_t NpyDataset::largest_label() const {
+  int64_t largest = 0;
+  for (int64_t sample = 0; sample < size(); ++sample) {
+    Box box = Box::whole(targets_.shape());
+    box[0] = {sample, sample + 1};
+    at::Tensor labels = at::empty(box.shape(), at::kLong);
+    targets_.read(box, labels);
+    const int64_t* data = labels.data_ptr<int64_t>();
+    for (int64_t i = 0; i < labels.numel(); ++i)
+      if (data[i] != ignored_) largest = std::max(largest, data[i]);
+  }
+  return largest;
+}
+
+void NpyDataset::load_image(int64_t sample, const Box& box, at::Tensor target) const {
+  check_request("npy image", image_shape_, box, target);
+  if (box.empty()) return;
+  Box file_box{{sample, sample + 1}};
+  for (int axis = has_channels_ ? 0 : 1; axis < box.num_axes(); ++axis)
+    file_box.push_back(box[axis]);
+  images_.read(file_box, target);
+}
+
+void NpyDataset::load_target(int64_t sample, const Box& box, at::Tensor target) const {
+  check_request("npy target", target_shape(), box, target);
+  if (box.empty()) return;
+  Box file_box{{sample, sample + 1}};
+  for (int axis = 0; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
+  at::Tensor labels = target.is_cpu() ? target : at::empty(box.shape(), at::kLong);
+  targets_.read(file_box, labels);
+  check_labels(sample, box, labels);
+  if (!target.is_cpu()) target.copy_(labels);
+}
+
+void NpyDataset::check_labels(int64_t sample, const Box& box, at::Tensor labels) const {
+  int64_t* data = labels.data_ptr<int64_t>();
+  const int64_t stride = row_stride(box, labels.strides());
+  for_each_row(box, labels.strides(), [&](const Position& at, int64_t offset) {
+    for (int64_t i = 0; i < row_length(box); ++i) {
+      int64_t& label = data[offset + i * stride];
+      if (label == ignored_) label = kIgnoreLabel;
+      if ((0 <= label && label < num_classes_) || label == kIgnoreLabel) continue;
+      Shape position(at.begin(), at.begin() + box.num_axes());
+      if (!position.empty()) position.back() += i;
+      throw_error<InvalidInput>(
+          "[npy] {}: label {} in sample {} at position ({}); legal: 0 to {}, {} to ignore a pixel, "
+          "or another with ignore=LABEL",
+          targets_.path(), label, sample, to_string(position), num_classes_ - 1, kIgnoreLabel);
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& image_shape,
+                                          int64_t num_classes) {
+  const size_t first = std::min(text.find(','), text.size());
+  const size_t second = std::min(text.find(',', first + 1), text.size());
+  const std::string images = text.substr(0, first);
+  const std::string targets = first < text.size() ? text.substr(first + 1, second - first - 1) : "";
+  if (images.empty() || targets.empty())
+    throw_error<InvalidInput>(
+        "[npy] '{}' does not name two files; write "
+        "npy:images.npy,targets.npy (then ,classes=K or ,ignore=LABEL)",
+        text);
+  const OptionText options("npy", second < text.size() ? text.substr(second + 1) : "",
+                           {"classes", "ignore"});
+  auto dataset = std::make_unique<NpyDataset>(images, targets, image_shape);
+  const int64_t given = options.integer("classes", 0, 1, 65536);
+  dataset->set_labels(given > 0 ? given : num_classes,
+                      options.integer("ignore", kNoLabel, std::numeric_limits<int32_t>::min(),
+                                      std::numeric_limits<int32_t>::max()));
+  return dataset;
+}
+
+}  // namespace tessera

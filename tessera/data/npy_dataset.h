@@ -1,0 +1,27 @@
+#pragma once
+// Images and targets in two .npy files, mapped into memory; each rank reads its own boxes.
+//
+//   images   samples x channels x spatial, or samples x spatial for one channel
+//   targets  samples x spatial (a label per pixel), or samples (one per image); integers
+//
+// Labels are checked as they are read: one outside [0, classes) that is not the one to ignore is
+// InvalidInput with the file, the sample and the position.
+//
+// Example:
+//   auto data = open_npy_dataset("images.npy,targets.npy,classes=4,ignore=255", {3, 512, 512}, 4);
+
+#include <memory>
+#include <string>
+
+#include "tessera/data/dataset.h"
+
+namespace tessera {
+
+/// `text` is "IMAGES,TARGETS" with options after it: classes=K, and ignore=LABEL for pixels that
+/// shall not count. The number of classes is that option, or else `num_classes`, or else (where
+/// that is 0) one more than the largest label, for which the whole target file is read.
+/// `image_shape` (channels x spatial) is what the files must hold; empty: whatever they hold.
+std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& image_shape,
+                                          int64_t num_classes);
+
+}  // namespace tessera

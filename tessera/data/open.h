@@ -1,0 +1,20 @@
+#pragma once
+// The data sets by name, as `--data` takes them:
+//
+//   synthetic:kind=segmentation,samples=64,classes=3,noise=0.3   (synthetic.h; all have defaults)
+//   npy:images.npy,targets.npy,classes=4                         (npy_dataset.h)
+
+#include <memory>
+#include <string>
+
+#include "tessera/data/dataset.h"
+
+namespace tessera {
+
+/// `image_shape` is channels x spatial, from the model's input; `num_classes` is the model's, for
+/// files that do not say how many labels are legal. Throws InvalidInput for an unknown name
+/// (naming the known ones) and whatever the data set refuses.
+std::unique_ptr<Dataset> open_dataset(const std::string& spec, const Shape& image_shape,
+                                      uint64_t seed, int64_t num_classes = 0);
+
+}  // namespace tessera

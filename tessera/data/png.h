@@ -1,0 +1,27 @@
+#pragma once
+// Writes 8-bit PNG files, grey or RGB, without a library.
+//
+// Example:
+//   write_png("out.png", {.width = 64, .height = 48, .channels = 3, .pixels = rgb});
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct PngImage {
+  int64_t width = 0;
+  int64_t height = 0;
+  int channels = 3;             // 1 grey, 3 RGB
+  std::vector<uint8_t> pixels;  // row by row, channels together
+};
+
+/// The bytes of the file. Throws InvalidInput for a size that PNG cannot have (1 to 2^31-1) and for
+/// pixels that are not width x height x channels.
+std::string encode_png(const PngImage& image);
+
+/// Throws InvalidInput where the file cannot be written. No file of that name is left half written.
+void write_png(const std::string& path, const PngImage& image);
+
+}  // namespace tessera

@@ -1,0 +1,51 @@
+#include "tessera/data/subset.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/data/permutation.h"
+
+namespace tessera {
+
+Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> samples)
+    : source_(std::move(source)), samples_(std::move(samples)) {
+  for (int64_t sample : samples_)
+    if (sample < 0 || sample >= source_->size())
+      throw_error<InvalidInput>("[subset] sample {} is outside the data set; it has 0 to {}",
+                                sample, source_->size() - 1);
+}
+
+void Subset::load_image(int64_t sample, const Box& box, at::Tensor target) const {
+  source_->load_image(samples_.at(static_cast<size_t>(sample)), box, target);
+}
+
+void Subset::load_target(int64_t sample, const Box& box, at::Tensor target) const {
+  source_->load_target(samples_.at(static_cast<size_t>(sample)), box, target);
+}
+
+DatasetSplit split_dataset(std::shared_ptr<const Dataset> source, double fraction, uint64_t seed) {
+  const int64_t total = source->size();
+  if (!(fraction >= 0 && fraction < 1))
+    throw_error<InvalidInput>("[split] the validation fraction must be in [0, 1), got {}",
+                              fraction);
+  int64_t kept = std::llround(fraction * static_cast<double>(total));
+  if (fraction > 0) kept = std::max<int64_t>(kept, 1);
+  if (kept >= total)
+    throw_error<InvalidInput>(
+        "[split] {} of {} samples for validation leave none to train on; use a smaller fraction or "
+        "more samples",
+        kept, total);
+  const RandomKey key = RandomKey(seed).with("validation");
+  std::vector<int64_t> train, validation;
+  for (int64_t place = 0; place < total; ++place)
+    (place < kept ? validation : train).push_back(permuted(key, place, total));
+  // In the files' order, which reads best; what comes when is the batch plan's business.
+  std::sort(train.begin(), train.end());
+  std::sort(validation.begin(), validation.end());
+  DatasetSplit split{std::make_shared<Subset>(source, std::move(train)), nullptr};
+  if (kept > 0) split.validation = std::make_shared<Subset>(source, std::move(validation));
+  return split;
+}
+
+}  // namespace tessera

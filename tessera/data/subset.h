@@ -1,0 +1,44 @@
+#pragma once
+// Some samples of another data set, by a list of their numbers. The validation split is two of
+// these.
+//
+// Example:
+//   auto [train, validation] = split_dataset(data, 0.2, seed);
+
+#include <memory>
+#include <vector>
+
+#include "tessera/data/dataset.h"
+
+namespace tessera {
+
+class Subset : public Dataset {
+ public:
+  /// Sample i of this is sample `samples[i]` of `source`. Throws InvalidInput for a number outside
+  /// the source.
+  Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> samples);
+
+  int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
+  Shape image_shape() const override { return source_->image_shape(); }
+  int64_t num_classes() const override { return source_->num_classes(); }
+  bool per_pixel() const override { return source_->per_pixel(); }
+  void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
+  void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
+
+  const std::vector<int64_t>& samples() const { return samples_; }
+
+ private:
+  std::shared_ptr<const Dataset> source_;
+  std::vector<int64_t> samples_;
+};
+
+struct DatasetSplit {
+  std::shared_ptr<Subset> train;
+  std::shared_ptr<Subset> validation;  // null for the fraction 0
+};
+
+/// Keeps `fraction` of the samples (rounded, at least one) for validation: which ones is a function
+/// of the seed alone. Throws InvalidInput unless 0 <= fraction < 1 and both parts have a sample.
+DatasetSplit split_dataset(std::shared_ptr<const Dataset> source, double fraction, uint64_t seed);
+
+}  // namespace tessera

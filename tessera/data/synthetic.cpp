@@ -1,0 +1,193 @@
+#include "tessera/data/synthetic.h"
+
+#include <algorithm>
+
+#include "tessera/data/option_text.h"
+#include "tessera/data/scene.h"
+
+namespace tessera {
+namespace {
+
+/// Nearly normal, mean 0, deviation 1, within 3.5: four 16-bit uniforms of one draw. Exact integer
+/// arithmetic and one rounding.
+double draw_noise(uint64_t bits) {
+  const uint64_t sum =
+      (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
+  constexpr double kMean = 2.0 * 0xffff, kDeviation = 37837.23;  // 65536 / sqrt(3)
+  return (static_cast<double>(sum) - kMean) / kDeviation;
+}
+
+/// Cells of a quarter of the image's smallest side, within what a small network's field of view can
+/// take in.
+int64_t default_scale(const Shape& spatial) {
+  const int64_t largest = spatial.size() == 1 ? 64 : spatial.size() == 2 ? 32 : 24;
+  const int64_t smallest_side = *std::min_element(spatial.begin(), spatial.end());
+  return std::clamp<int64_t>(smallest_side / 16 * 4, 8, largest);
+}
+
+class Synthetic : public Dataset {
+ public:
+  Synthetic(const SyntheticOptions& options, const Shape& image_shape, uint64_t seed)
+      : options_(options),
+        image_shape_(image_shape),
+        spatial_(image_shape.begin() + 1, image_shape.end()),
+        key_(RandomKey(seed).with("synthetic")) {}
+
+  int64_t size() const override { return options_.samples; }
+  Shape image_shape() const override { return image_shape_; }
+  int64_t num_classes() const override { return options_.classes; }
+  bool per_pixel() const override { return options_.kind == SyntheticKind::kSegmentation; }
+  void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
+  void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
+
+ private:
+  RandomKey sample_key(int64_t sample) const;
+  Scene scene(int64_t sample) const;
+  template <class T>
+  void draw_tile(const Scene& scene, const Box& box, const Box& tile, T* data,
+                 at::IntArrayRef strides) const;
+  int64_t class_of(int64_t sample) const;
+
+  const SyntheticOptions options_;
+  const Shape image_shape_;
+  const Shape spatial_;
+  const RandomKey key_;
+};
+
+RandomKey Synthetic::sample_key(int64_t sample) const {
+  TESSERA_CHECK(0 <= sample && sample < options_.samples, "sample {} of {}", sample,
+                options_.samples);
+  return key_.with(static_cast<uint64_t>(sample));
+}
+
+Scene Synthetic::scene(int64_t sample) const {
+  SceneOptions scene{.scale = options_.scale, .texture = options_.texture};
+  const RandomKey key = sample_key(sample);
+  scene.weights = {0, 0, 0, 0};
+  if (per_pixel()) {
+    for (int64_t kind = 0; kind + 1 < options_.classes; ++kind) scene.weights[kind] = 1;
+    scene.weights[static_cast<int>(ObjectKind::kArc)] = 0.4;
+  } else {
+    // One kind is favoured, so that classes are about as frequent as each other; the label is what
+    // really came of it.
+    const int64_t kinds = options_.classes;
+    const int64_t favoured = static_cast<int64_t>(key.with("favoured").bits(0) % kinds);
+    for (int64_t kind = 0; kind < kinds; ++kind) scene.weights[kind] = kind == favoured ? 2.0 : 0.7;
+    scene.occupancy = 1;  // never an image without an object
+  }
+  return Scene(key, spatial_, scene);
+}
+
+/// Box and tile in global coordinates; `data` is the box's first element.
+template <class T>
+void Synthetic::draw_tile(const Scene& scene, const Box& box, const Box& tile, T* data,
+                          at::IntArrayRef strides) const {
+  SceneTile drawn(scene, tile);
+  SceneRow row;
+  const int last = tile.num_axes() - 1;
+  const RandomKey noise_key = scene.key().with("noise");
+  const RandomKey gain_key = key_.with("gain");
+  const std::vector<int64_t> no_strides(tile.num_axes(), 0);
+  for_each_row(tile, no_strides, [&](const Position& at, int64_t) {
+    drawn.draw(at, &row);
+    int64_t offset = 0;
+    uint64_t pixel = 0;  // global, row major
+    for (int axis = 0; axis <= last; ++axis) {
+      offset += (at[axis] - box[axis + 1].begin) * strides[axis + 1];
+      pixel = pixel * static_cast<uint64_t>(spatial_[axis]) + static_cast<uint64_t>(at[axis]);
+    }
+    for (int64_t channel = box[0].begin; channel < box[0].end; ++channel) {
+      const RandomKey noise = noise_key.with(static_cast<uint64_t>(channel));
+      const double gain = 1.0 - 0.3 * gain_key.uniform(static_cast<uint64_t>(channel));
+      T* out = data + (channel - box[0].begin) * strides[0] + offset;
+      for (int64_t i = 0; i < tile[last].size(); ++i) {
+        const double light = row.illumination[i];
+        const double clean = gain * (0.75 + 0.5 * light) * row.brightness[i] + (light - 0.5);
+        out[i * strides[last + 1]] = static_cast<T>(
+            clean + options_.noise * draw_noise(noise.bits(pixel + static_cast<uint64_t>(i))));
+      }
+    }
+  });
+}
+
+void Synthetic::load_image(int64_t sample, const Box& box, at::Tensor target) const {
+  check_request("synthetic image", image_shape_, box, target);
+  if (box.empty()) return;
+  Box region;
+  for (int axis = 1; axis < box.num_axes(); ++axis) region.push_back(box[axis]);
+  const Scene picture = scene(sample);
+  write_real(target, [&](auto* data, at::IntArrayRef strides) {
+    for_each_tile(region, options_.scale,
+                  [&](const Box& tile) { draw_tile(picture, box, tile, data, strides); });
+  });
+}
+
+int64_t Synthetic::class_of(int64_t sample) const {
+  const auto counts = scene(sample).count_objects();
+  return std::max_element(counts.begin(), counts.end()) - counts.begin();
+}
+
+void Synthetic::load_target(int64_t sample, const Box& box, at::Tensor target) const {
+  check_request("synthetic target", target_shape(), box, target);
+  if (!per_pixel()) {
+    target.fill_(class_of(sample));
+    return;
+  }
+  if (box.empty()) return;
+  const Scene picture = scene(sample);
+  const int last = box.num_axes() - 1;
+  write_labels(target, [&](int64_t* data, at::IntArrayRef strides) {
+    for_each_tile(box, options_.scale, [&](const Box& tile) {
+      SceneTile drawn(picture, tile);
+      SceneRow row;
+      int64_t origin = 0;
+      for (int axis = 0; axis <= last; ++axis)
+        origin += (tile[axis].begin - box[axis].begin) * strides[axis];
+      for_each_row(tile, strides, [&](const Position& at, int64_t offset) {
+        drawn.draw_kinds(at, &row);
+        for (int64_t i = 0; i < tile[last].size(); ++i) {
+          const bool arc = row.kind[i] == static_cast<int8_t>(ObjectKind::kArc);
+          data[origin + offset + i * strides[last]] = arc ? 0 : row.kind[i] + 1;
+        }
+      });
+    });
+  });
+}
+
+}  // namespace
+
+SyntheticOptions parse_synthetic(const std::string& text) {
+  OptionText given("synthetic", text, {"kind", "samples", "classes", "noise", "texture", "scale"});
+  SyntheticOptions options;
+  const std::string kind = given.choice("kind", {"segmentation", "classification"});
+  if (kind == "classification") options.kind = SyntheticKind::kClassification;
+  options.samples = given.integer("samples", options.samples, 1, int64_t{1} << 40);
+  options.classes = given.integer("classes", options.classes, 2, 4);
+  options.noise = given.real("noise", options.noise, 0, 10);
+  options.texture = given.real("texture", options.texture, 0, 1);
+  options.scale = given.integer("scale", options.scale, 0, 4096);
+  return options;
+}
+
+std::unique_ptr<Dataset> make_synthetic(const SyntheticOptions& options, const Shape& image_shape,
+                                        uint64_t seed) {
+  if (image_shape.size() < 2 || image_shape.size() > 4)
+    throw_error<InvalidInput>(
+        "[synthetic] an image is channels x 1 to 3 spatial sizes, got shape {}",
+        to_string(image_shape));
+  SyntheticOptions chosen = options;
+  const Shape spatial(image_shape.begin() + 1, image_shape.end());
+  if (chosen.scale == 0) chosen.scale = default_scale(spatial);
+  if (chosen.scale < 8 || chosen.scale % 4 != 0)
+    throw_error<InvalidInput>("[synthetic] scale must be a multiple of 4, 8 or more, got {}",
+                              chosen.scale);
+  for (int64_t size : spatial)
+    if (size < chosen.scale)
+      throw_error<InvalidInput>(
+          "[synthetic] image {} is smaller than a cell of {} pixels, which holds one object; use "
+          "sizes of {} or more, or a smaller scale (8 at least)",
+          to_string(image_shape), chosen.scale, chosen.scale);
+  return std::make_unique<Synthetic>(chosen, image_shape, seed);
+}
+
+}  // namespace tessera

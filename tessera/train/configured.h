@@ -1,0 +1,21 @@
+#pragma once
+// The parts of a training run as a resolved configuration asks for them.
+
+#include <memory>
+
+#include "tessera/train/early_stopping.h"
+#include "tessera/train/learning_rate.h"
+#include "tessera/train/optimiser.h"
+#include "tessera/train/train_config.h"
+
+namespace tessera {
+
+/// `config` comes from resolved().
+std::unique_ptr<Optimiser> configured_optimiser(const TrainConfig& config);
+/// Steps are updates of the weights. Throws InvalidInput where the warm-up leaves no step.
+LearningRate configured_learning_rate(const TrainConfig& config, int64_t total_steps,
+                                      int64_t steps_per_epoch);
+/// Of the monitored metric: the loss shall fall, the others shall rise.
+EarlyStopping configured_early_stopping(const TrainConfig& config);
+
+}  // namespace tessera

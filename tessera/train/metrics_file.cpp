@@ -1,0 +1,109 @@
+#include "tessera/train/metrics_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tessera/base/error.h"
+#include "tessera/train/run_folder.h"
+
+namespace tessera {
+namespace {
+
+std::string header(const std::vector<std::string>& columns) {
+  std::string line = "step";
+  for (const std::string& column : columns) {
+    line += ',';
+    line += column;
+  }
+  return line;
+}
+
+std::string number(double value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int64_t step_of(const std::string& row, const std::string& path, int line) {
+  int64_t step = 0;
+  const char* const end = row.data() + row.size();
+  const auto [rest, error] = std::from_chars(row.data(), end, step);
+  if (error != std::errc() || (rest != end && *rest != ','))
+    throw_error<InvalidInput>(
+        "[metrics] {}:{}: \"{}\" does not start with a step; remove the file or the row", path,
+        line, row);
+  return step;
+}
+
+/// The whole rows of `text` up to the step, under the header `head`.
+std::string keep_rows(const std::string& text, const std::string& head, int64_t last_step,
+                      const std::string& path) {
+  std::string kept = head + "\n";
+  int line = 1;
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1, ++line) {
+    const std::string row = text.substr(begin, end - begin);
+    if (line == 1 && row != head)
+      throw_error<InvalidInput>(
+          "[metrics] {} has the columns {}, this run writes {}; give another run folder, or remove "
+          "the file",
+          path, row, head);
+    if (line > 1 && step_of(row, path, line) <= last_step) kept += row + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(const std::string& path, const std::vector<std::string>& columns,
+                         std::optional<int64_t> resumed_at)
+    : path_(path), num_columns_(columns.size()) {
+  const std::string head = header(columns);
+  if (!resumed_at) {
+    replace_file(path, head + "\n");
+  } else {
+    const std::string text = read(path);
+    const std::string kept = keep_rows(text, head, *resumed_at, path);
+    if (kept != text) replace_file(path, kept);
+  }
+  file_.reset(std::fopen(path.c_str(), "ae"));
+  if (!file_) fail(errno);
+}
+
+void MetricsFile::append(int64_t step, const std::vector<std::optional<double>>& values) {
+  TESSERA_CHECK(values.size() == num_columns_, "{} values for {} columns", values.size(),
+                num_columns_);
+  std::string row = fmt::format("{}", step);
+  for (const std::optional<double>& value : values) {
+    row += ',';
+    if (value) row += number(*value);
+  }
+  row += '\n';
+  if (std::fwrite(row.data(), 1, row.size(), file_.get()) != row.size() ||
+      std::fflush(file_.get()) != 0)
+    fail(errno);
+}
+
+void MetricsFile::sync() {
+  if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL) fail(errno);
+}
+
+void MetricsFile::fail(int error) const {
+  throw_error<InvalidInput>(
+      "[metrics] cannot write {}: {}; free some space, or give another folder with --run", path_,
+      std::strerror(error));
+}
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+#include "tessera/train/predictor.h"
+
+#include "tessera/base/error.h"
+#include "tessera/lower/inference.h"
+
+namespace tessera {
+namespace {
+
+/// The graph without its losses and without the labels, which nobody has at prediction.
+Graph without_losses(const Graph& graph) {
+  Graph result;
+  std::vector<ValueId> ids(graph.values().size(), -1);
+  for (const Parameter& parameter : graph.parameters()) result.add_parameter(parameter);
+  for (ValueId input : graph.inputs())
+    if (graph.type(input).element == Element::kReal)
+      ids[input] = result.add_input(graph.value(input).name, graph.type(input));
+  for (const Node& node : graph.nodes()) {
+    if (node.op->is_loss()) continue;
+    std::vector<ValueId> inputs;
+    for (ValueId input : node.inputs) inputs.push_back(ids[input]);
+    ids[node.output] =
+        result.add_node(node.name, node.op, inputs, node.parameters, node.buffers);
+  }
+  for (ValueId output : graph.outputs()) result.mark_output(ids[output]);
+  return result;
+}
+
+}  // namespace
+
+Lowered lower_prediction(const Graph& graph, const Plan& plan) {
+  LowerOptions options;
+  options.step = StepKind::kForward;
+  options.keep_outputs = true;
+  return lower(without_losses(for_inference(graph)), plan, options);
+}
+
+void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parameters,
+             Transport* transport, at::ScalarType real, const TakeLogits& take) {
+  const Program& program = lowered.programs.at(transport->rank());
+  Executor executor(lowered.graph, program, parameters, transport, {real});
+  const int64_t batch_size = lowered.graph.type(lowered.graph.inputs()[0]).batch();
+  for (int64_t batch = 0; batch * batch_size < data.size(); ++batch) {
+    StepContext context;
+    context.load = [&](ValueId, const Box& box, at::Tensor target) {
+      Box sample_box;
+      for (int axis = 1; axis < box.num_axes(); ++axis) sample_box.push_back(box[axis]);
+      for (int64_t entry = box[0].begin; entry < box[0].end; ++entry) {
+        const int64_t sample = std::min(batch * batch_size + entry, data.size() - 1);
+        data.load_image(sample, sample_box, target.select(0, entry - box[0].begin));
+      }
+    };
+    executor.run(context);
+    for (const Result& output : program.outputs)
+      take(batch, output.view.box, executor.result(output));
+  }
+}
+
+}  // namespace tessera

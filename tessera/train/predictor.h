@@ -1,0 +1,24 @@
+#pragma once
+// Applies a trained network to every sample of a data set: each rank computes and writes its own boxes,
+// and no rank ever holds the whole image.
+
+#include <functional>
+
+#include "tessera/data/dataset.h"
+#include "tessera/lower/lower.h"
+#include "tessera/runtime/executor.h"
+
+namespace tessera {
+
+/// Takes the logits of a box (batch x classes x space) of one batch.
+using TakeLogits =
+    std::function<void(int64_t batch, const Box& box, const at::Tensor& logits)>;
+
+/// The forward program of a graph whose batch is one, with running statistics.
+Lowered lower_prediction(const Graph& graph, const Plan& plan);
+
+/// Collective over all ranks. Labels are not read.
+void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parameters,
+             Transport* transport, at::ScalarType real, const TakeLogits& take);
+
+}  // namespace tessera

@@ -1,0 +1,51 @@
+#pragma once
+// The folder of a run: what was asked for, by which program, on which machine (`run.json`), and
+// what came of it (`metrics.csv`, checkpoints, weights). A run can be understood and repeated from
+// it.
+//
+// Rank 0 alone makes and writes it. Errors say the path, the system's reason and the remedy.
+//
+// Example:
+//   RunFolder folder("runs/lung");
+//   folder.write_description({.config_json = to_json(config), .placement_json = to_json(plan)});
+//   MetricsFile metrics(folder.file("metrics.csv"), {"loss", "lr"}, std::nullopt);
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+struct RunDescription {
+  std::string config_json;     // the resolved configuration
+  std::string placement_json;  // the plan
+  int num_ranks = 1;
+  std::string transport;  // "threads" or "mpi"
+  uint64_t seed = 0;
+  std::optional<int64_t> resumed_at;  // step, where this start continues the folder's run
+};
+
+class RunFolder {
+ public:
+  /// Makes the folder with its parents where it is missing, and tries to write in it. Throws
+  /// InvalidInput.
+  explicit RunFolder(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const;
+  /// Whether a run was described here before.
+  bool holds_run() const;
+
+  /// Writes run.json, whole or not at all. A start that resumes keeps what the first start wrote
+  /// under "first_start", and adds itself to the list "resumed".
+  void write_description(const RunDescription& description) const;
+
+ private:
+  std::string path_;
+};
+
+/// Replaces a file whole or not at all: temporary file, fsync, rename, fsync of the folder. Throws
+/// InvalidInput, and leaves the old file, where the disk is full or the folder cannot be written.
+void replace_file(const std::string& path, const std::string& text);
+
+}  // namespace tessera

@@ -1,0 +1,90 @@
+#pragma once
+// Everything that `tessera train` can be told, with its defaults. A configuration is built in
+// layers: these defaults, then a TOML file, then the command line (config_layer.h); resolved()
+// fills in what depends on the rest and checks it all. Names, help and legal values of all keys are
+// one table (config_keys.h), so that the file and the command line cannot differ.
+//
+// Example:
+//   TrainConfig config;
+//   apply_layer(config, read_config_file("run.toml"));
+//   apply_layer(config, {config_option("--learning-rate", "0.1")});
+//   config = resolved(config);
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+struct TrainConfig {
+  // [model]
+  std::string model;  // "unet2d:base=16"
+  std::string input;  // "4x3x512x512", batch first; empty: the model's own
+  std::string init_weights;
+  std::string save_weights;
+
+  // [data]
+  std::string data = "synthetic";
+  double validation_fraction = 0.1;
+  int64_t batch = 0;  // 0: that of the input
+
+  // [train]
+  std::optional<int64_t> epochs;  // neither: 10 epochs
+  std::optional<int64_t> steps;
+  int64_t accumulation = 1;
+  double clip_norm = 0;  // 0: off
+  uint64_t seed = 1;
+  std::string dtype = "float32";
+  std::string on_nan = "stop";
+  int64_t patience = 0;  // 0: no early stopping
+  double min_delta = 0;
+  std::string monitor = "loss";
+
+  // [optimiser]
+  std::string optimiser = "sgd";
+  std::optional<double> learning_rate;  // none: 0.01 for sgd, 0.001 for adamw
+  std::optional<double> weight_decay;   // none: 0 for sgd, 0.01 for adamw
+  double momentum = 0.9;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  // [schedule]
+  std::string schedule = "constant";
+  int64_t warmup_steps = 0;
+  int64_t step_epochs = 10;
+  double gamma = 0.1;
+  double min_learning_rate = 0;
+  double pct_start = 0.3;
+  double div_factor = 25;
+  double final_div_factor = 10'000;
+
+  // [placement]
+  int64_t replicas = 1;
+  std::string space;
+  std::string pieces;
+  int64_t workers = 0;  // 0: the product of the others
+  std::string plan;
+  int64_t threads = 1;
+  std::string launch = "threads";
+
+  // [run]
+  std::string folder = "run";
+  std::string resume = "auto";
+  int64_t checkpoint_interval = 0;  // 0: at the end of every epoch
+  int64_t keep_checkpoints = 3;
+  int64_t log_interval = 10;
+  double timeout_seconds = 600;
+
+  bool operator==(const TrainConfig&) const = default;
+};
+
+/// Fills in the defaults that depend on other keys. Throws InvalidInput, naming the option, where a
+/// value is not legal or two do not fit together.
+TrainConfig resolved(TrainConfig config);
+
+/// One object per table, for run.json; null where nothing is set.
+std::string to_json(const TrainConfig& config);
+
+}  // namespace tessera

@@ -1,0 +1,192 @@
+#include "tessera/train/trainer.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "tessera/base/error.h"
+#include "tessera/data/finite.h"
+#include "tessera/train/clip.h"
+#include "tessera/train/configured.h"
+
+namespace tessera {
+
+std::atomic<bool> stop_requested{false};
+
+Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name)
+    : job_(job),
+      transport_(transport),
+      transport_name_(transport_name),
+      everyone_(transport->size()),
+      parameters_(job.graph, job.config.seed, job.real),
+      optimiser_(configured_optimiser(job.config)),
+      learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
+      early_stopping_(configured_early_stopping(job.config)),
+      loader_(job.train_loader()),
+      checkpoints_(job.config.folder + "/checkpoints",
+                   static_cast<int>(job.config.keep_checkpoints)) {
+  std::iota(everyone_.begin(), everyone_.end(), 0);
+  for (const Lowered& lowered : job_.micro_steps)
+    micro_steps_.push_back(
+        std::make_unique<Executor>(lowered.graph, lowered.programs[transport->rank()], &parameters_,
+                                   transport, ExecutorOptions{job.real}));
+  if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);
+}
+
+TrainOutcome Trainer::run() {
+  start_or_resume();
+  PrefetchOptions prefetching;
+  prefetching.first_batch = step_ * job_.config.accumulation;
+  prefetching.end_batch = job_.total_steps * job_.config.accumulation;
+  prefetching.real = job_.real;
+  const Program& program = job_.micro_steps[0].programs[transport_->rank()];
+  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0].graph, program), prefetching);
+  int64_t saved_at = -1;
+  while (step_ < job_.total_steps) {
+    const double loss = train_step();
+    ++step_;
+    outcome_.loss = loss;
+    const bool epoch_ends = step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps;
+    if (epoch_ends && validator_) validate();
+    log_step(loss);
+    const bool stopping = anyone_wants_to_stop();
+    const int64_t interval = job_.config.checkpoint_interval;
+    const bool due = interval > 0 ? step_ % interval == 0 : epoch_ends;
+    const bool early = epoch_ends && early_stopping_.should_stop();
+    if (due || stopping || early || improved_) {
+      save_checkpoint(improved_);
+      saved_at = step_;
+    }
+    improved_ = false;
+    outcome_.end = stopping ? TrainEnd::kInterrupted : TrainEnd::kEarlyStopped;
+    if (stopping || early) break;
+    outcome_.end = TrainEnd::kFinished;
+  }
+  if (saved_at != step_) save_checkpoint(false);
+  finish_run();
+  return outcome_;
+}
+
+double Trainer::train_step() {
+  if (job_.config.on_nan == "skip") {
+    good_buffers_.clear();
+    for (size_t id = 0; id < parameters_.values().size(); ++id)
+      good_buffers_.push_back(job_.graph.parameters()[id].role == ParameterRole::kBuffer
+                                  ? parameters_.values()[id].clone()
+                                  : at::Tensor());
+  }
+  double loss = 0;
+  for (size_t micro = 0; micro < micro_steps_.size(); ++micro) {
+    run_micro_step(static_cast<int64_t>(micro));
+    loss += micro_steps_[micro]->loss() / static_cast<double>(micro_steps_.size());
+  }
+  if (!std::isfinite(loss) || !update()) handle_bad_step(loss);
+  return loss;
+}
+
+void Trainer::run_micro_step(int64_t micro) {
+  const int64_t batch = step_ * job_.config.accumulation + micro;
+  StepContext context;
+  context.seed = job_.config.seed;
+  context.step = batch;
+  context.load = [&](ValueId input, const Box& box, at::Tensor target) {
+    prefetch_->load({field_of(job_.micro_steps[micro].graph, input), box}, batch, target);
+  };
+  micro_steps_[micro]->run(context);
+}
+
+/// The optimiser's step; false, and nothing done, where the gradient is no number.
+bool Trainer::update() {
+  const auto& gradients = parameters_.gradients();
+  if (job_.config.accumulation > 1)
+    for (int bucket = 0; bucket < parameters_.num_buckets(); ++bucket)
+      parameters_.bucket(bucket).div_(static_cast<double>(job_.config.accumulation));
+  if (job_.config.clip_norm > 0) {
+    gradient_norm_ = clip_gradients(gradients, job_.config.clip_norm);
+    if (!std::isfinite(gradient_norm_)) return false;
+  }
+  optimiser_->set_learning_rate(learning_rate_.at(step_));
+  optimiser_->step(parameters_.values(), gradients);
+  return true;
+}
+
+/// Stop: say why, as far as this rank's data tells. Skip: as if the step had not been.
+void Trainer::handle_bad_step(double loss) {
+  if (job_.config.on_nan == "skip") {
+    for (size_t id = 0; id < good_buffers_.size(); ++id)
+      if (good_buffers_[id].defined()) parameters_.values()[id].copy_(good_buffers_[id]);
+    if (progress_)
+      progress_->say(fmt::format("step {}: the loss is {}; the step is skipped", step_ + 1, loss));
+    return;
+  }
+  const Program& program = job_.micro_steps[0].programs[transport_->rank()];
+  for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
+    for (const BatchBox& request : loads_of(job_.micro_steps[0].graph, program)) {
+      if (request.field != Field::kImages || request.box.empty()) continue;
+      const int64_t batch = step_ * job_.config.accumulation + micro;
+      at::Tensor box = at::empty(request.box.shape(), at::kDouble);
+      loader_.load(request, batch, box);
+      if (const std::optional<Shape> place = first_non_finite(box)) {
+        const int64_t entry = request.box[0].begin + (*place)[0];
+        throw_error<InvalidInput>(
+            "[train] rank {}/{}: step {}: training sample {} holds a value that is no finite number, "
+            "{} behind {}; mend the data, or use --on-nan skip",
+            transport_->rank(), transport_->size(), step_ + 1, loader_.plan().sample(batch, entry),
+            to_string(*place), to_string(request.box));
+      }
+    }
+  throw_error<InvalidInput>(
+      "[train] step {}: the loss is {}, the gradient's norm {}; lower --learning-rate, clip with --clip-norm, or "
+      "use --on-nan skip",
+      step_ + 1, loss, gradient_norm_);
+}
+
+void Trainer::validate() {
+  outcome_.validation = validator_->run();
+  const ValidationResult& result = *outcome_.validation;
+  const std::string& monitor = job_.config.monitor;
+  const double value = monitor == "loss"       ? result.loss
+                       : monitor == "accuracy" ? result.scores.accuracy
+                       : monitor == "dice"     ? result.scores.mean_dice
+                                               : result.scores.mean_iou;
+  improved_ = early_stopping_.update(value) == EarlyStopping::Verdict::kImproved;
+  if (progress_)
+    progress_->say(fmt::format("epoch {}: validation loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, "
+                               "Dice {:.3f}{}",
+                               (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch, result.loss,
+                               result.scores.accuracy, result.scores.mean_iou,
+                               result.scores.mean_dice, improved_ ? " (best)" : ""));
+}
+
+bool Trainer::anyone_wants_to_stop() {
+  double wishes = stop_requested.load() ? 1 : 0;
+  AllReduce sum(*transport_, everyone_, &wishes, 1, SumType::kFloat64);
+  sum.finish();
+  return wishes > 0;
+}
+
+void Trainer::log_step(double loss) {
+  const bool validated = outcome_.validation && (step_ % job_.steps_per_epoch == 0 ||
+                                                 step_ == job_.total_steps);
+  if (metrics_) {
+    std::vector<std::optional<double>> row{
+        static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), loss,
+        learning_rate_.at(step_ - 1)};
+    row.push_back(job_.config.clip_norm > 0 ? std::optional(gradient_norm_) : std::nullopt);
+    const auto score = [&](auto field) {
+      row.push_back(validated ? std::optional<double>(field(*outcome_.validation)) : std::nullopt);
+    };
+    score([](const ValidationResult& v) { return v.loss; });
+    score([](const ValidationResult& v) { return v.scores.accuracy; });
+    score([](const ValidationResult& v) { return v.scores.mean_iou; });
+    score([](const ValidationResult& v) { return v.scores.mean_dice; });
+    metrics_->append(step_, row);
+  }
+  if (!progress_) return;
+  const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();
+  int64_t pixels = shape[0] * job_.config.accumulation;
+  for (size_t axis = 2; axis < shape.size(); ++axis) pixels *= shape[axis];
+  progress_->show({(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, learning_rate_.at(step_ - 1),
+                   pixels});
+}
+
+}  // namespace tessera

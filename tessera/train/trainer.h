@@ -1,0 +1,89 @@
+#pragma once
+// The training loop of one rank. All ranks run it side by side and take the same decisions, because
+// they decide on numbers that are the same on all of them: the summed loss, the summed gradients, the
+// summed wish to stop.
+//
+// Example:
+//   TrainingJob job = prepare_training(config, graph, plan, at::kFloat);
+//   threads::run_ranks(job.plan.num_ranks(), [&](Transport& t) { Trainer(job, &t).run(); });
+
+#include <atomic>
+#include <optional>
+
+#include "tessera/checkpoint/checkpoint.h"
+#include "tessera/runtime/executor.h"
+#include "tessera/train/early_stopping.h"
+#include "tessera/train/learning_rate.h"
+#include "tessera/train/metrics_file.h"
+#include "tessera/train/optimiser.h"
+#include "tessera/train/progress.h"
+#include "tessera/train/run_folder.h"
+#include "tessera/train/training_job.h"
+#include "tessera/train/validator.h"
+
+namespace tessera {
+
+/// Set by a signal handler (Ctrl-C): every rank writes its last checkpoint and ends.
+extern std::atomic<bool> stop_requested;
+
+enum class TrainEnd { kFinished, kEarlyStopped, kInterrupted };
+
+struct TrainOutcome {
+  TrainEnd end = TrainEnd::kFinished;
+  int64_t steps = 0;  // done, in all starts of the run together
+  double loss = 0;    // of the last step
+  std::optional<ValidationResult> validation;
+  std::string checkpoint;  // path of the last one
+};
+
+class Trainer {
+ public:
+  Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name);
+
+  /// Collective over all ranks. Throws InvalidInput for a loss that is no number (unless on_nan
+  /// is skip), checkpoints that do not fit, disks that are full.
+  TrainOutcome run();
+
+  const ParameterStore& parameters() const { return parameters_; }
+
+ private:
+  bool is_first() const { return transport_->rank() == 0; }
+  void start_or_resume();
+  void restore(const TrainingState& state);
+  TrainingState snapshot() const;
+  double train_step();
+  void run_micro_step(int64_t micro);
+  bool update();
+  void handle_bad_step(double loss);
+  void validate();
+  void save_checkpoint(bool is_best);
+  void check_ranks_agree();
+  bool anyone_wants_to_stop();
+  std::string broadcast_text(const std::string& text);
+  void log_step(double loss);
+  void finish_run();
+
+  const TrainingJob& job_;
+  Transport* transport_;
+  std::string transport_name_;
+  Group everyone_;
+  ParameterStore parameters_;
+  std::unique_ptr<Optimiser> optimiser_;
+  LearningRate learning_rate_;
+  EarlyStopping early_stopping_;
+  std::vector<std::unique_ptr<Executor>> micro_steps_;
+  std::unique_ptr<Validator> validator_;
+  BatchLoader loader_;
+  std::unique_ptr<Prefetch> prefetch_;
+  CheckpointStore checkpoints_;
+  std::optional<RunFolder> folder_;      // rank 0
+  std::optional<MetricsFile> metrics_;   // rank 0
+  std::optional<Progress> progress_;
+  std::vector<at::Tensor> good_buffers_;  // running statistics before the step, where on_nan is skip
+  int64_t step_ = 0;
+  double gradient_norm_ = 0;
+  bool improved_ = false;
+  TrainOutcome outcome_;
+};
+
+}  // namespace tessera

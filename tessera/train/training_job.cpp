@@ -1,0 +1,100 @@
+#include "tessera/train/training_job.h"
+
+#include "tessera/base/error.h"
+#include "tessera/data/open.h"
+#include "tessera/lower/inference.h"
+
+namespace tessera {
+namespace {
+
+/// The node that compares logits with labels; a training graph has one.
+const Node& loss_node(const Graph& graph) {
+  for (const Node& node : graph.nodes())
+    if (node.op->is_loss()) return node;
+  throw_error<InvalidInput>("[train] the model has no loss");
+}
+
+void check_data(const Graph& graph, const Dataset& data) {
+  const NodeTypes& types = loss_node(graph).types;
+  const bool wants_pixels = types.inputs[1].num_axes() > 1;
+  if (data.per_pixel() != wants_pixels)
+    throw_error<InvalidInput>("[--data] the labels are per {}, the model wants them per {}",
+                              data.per_pixel() ? "pixel" : "sample",
+                              wants_pixels ? "pixel" : "sample");
+  if (data.num_classes() > types.inputs[0].channels())
+    throw_error<InvalidInput>("[--data] {} classes, the model has {}; give it classes={}",
+                              data.num_classes(), types.inputs[0].channels(), data.num_classes());
+}
+
+std::vector<Lowered> lower_micro_steps(const TrainingJob& job) {
+  std::vector<Lowered> steps;
+  const int64_t count = job.config.accumulation;
+  for (int64_t i = 0; i < count; ++i) {
+    LowerOptions options;
+    options.step = StepKind::kGradient;
+    options.zero_gradients = i == 0;
+    options.reduce_gradients = i + 1 == count;
+    steps.push_back(lower(job.graph, job.plan, options));
+  }
+  return steps;
+}
+
+}  // namespace
+
+BatchLoader TrainingJob::train_loader() const {
+  BatchPlanOptions options;
+  options.num_samples = train_set->size();
+  options.batch_size = graph.type(graph.inputs()[0]).batch();
+  options.seed = config.seed;
+  return BatchLoader(*train_set, BatchPlan(options));
+}
+
+BatchLoader TrainingJob::validation_loader() const {
+  BatchPlanOptions options;
+  options.num_samples = validation_set->size();
+  options.batch_size = graph.type(graph.inputs()[0]).batch();
+  options.order = BatchOrder::kSequential;
+  options.last = LastBatch::kPad;
+  return BatchLoader(*validation_set, BatchPlan(options));
+}
+
+TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
+                             at::ScalarType real) {
+  TrainingJob job;
+  job.config = config;
+  job.graph = graph;
+  job.plan = plan;
+  job.real = real;
+  Shape sample = graph.type(graph.inputs()[0]).shape();
+  sample.erase(sample.begin());
+  const int64_t classes = loss_node(graph).types.inputs[0].channels();
+  std::shared_ptr<const Dataset> data = open_dataset(config.data, sample, config.seed, classes);
+  check_data(graph, *data);
+  const DatasetSplit split = split_dataset(data, config.validation_fraction, config.seed);
+  job.train_set = split.train;
+  job.validation_set = split.validation;
+  job.micro_steps = lower_micro_steps(job);
+  LowerOptions forward;
+  forward.step = StepKind::kForward;
+  forward.keep_outputs = true;
+  job.validation = lower(for_inference(graph), plan, forward);
+  const int64_t batches = job.train_loader().plan().batches_per_epoch();
+  job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
+  job.total_steps =
+      config.steps ? *config.steps : job.steps_per_epoch * config.epochs.value_or(10);
+  return job;
+}
+
+Field field_of(const Graph& graph, ValueId input) {
+  return graph.type(input).element == Element::kIndex ? Field::kTargets : Field::kImages;
+}
+
+std::vector<BatchBox> loads_of(const Graph& graph, const Program& program) {
+  std::vector<BatchBox> loads;
+  for (const Instruction& instruction : program.instructions)
+    if (const auto* load = std::get_if<Load>(&instruction))
+      loads.push_back({field_of(graph, load->value), load->to.box});
+  return loads;
+}
+
+}  // namespace tessera

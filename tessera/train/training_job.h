@@ -1,0 +1,45 @@
+#pragma once
+// All of a training run that is the same on every rank: the network, its programs for a training step
+// and for validation, the data and the order in which it is read. Made once a process, then only read.
+
+#include <memory>
+#include <vector>
+
+#include "tessera/data/batch_loader.h"
+#include "tessera/data/prefetch.h"
+#include "tessera/data/subset.h"
+#include "tessera/lower/lower.h"
+#include "tessera/train/train_config.h"
+
+namespace tessera {
+
+struct TrainingJob {
+  TrainConfig config;
+  Graph graph;
+  Plan plan;
+  at::ScalarType real = at::kFloat;
+  std::shared_ptr<const Dataset> train_set;
+  std::shared_ptr<const Dataset> validation_set;  // null: none
+  std::vector<Lowered> micro_steps;               // one per accumulated batch of a step
+  Lowered validation;                             // forward, with running statistics
+  int64_t steps_per_epoch = 0;
+  int64_t total_steps = 0;
+
+  /// Training batches, one after the other; accumulation takes several of them for a step.
+  BatchLoader train_loader() const;
+  /// Every validation sample once.
+  BatchLoader validation_loader() const;
+};
+
+/// Throws InvalidInput where model, data and placement do not fit each other.
+TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
+                             at::ScalarType real);
+
+/// The field of the data set that an input of a graph takes. Programs name the values of their own,
+/// lowered graph.
+Field field_of(const Graph& graph, ValueId input);
+
+/// What a program loads in every step: for prefetching.
+std::vector<BatchBox> loads_of(const Graph& graph, const Program& program);
+
+}  // namespace tessera

@@ -1,0 +1,67 @@
+#include "tessera/train/validator.h"
+
+#include <numeric>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+
+Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport)
+    : job_(job),
+      loader_(job.validation_loader()),
+      transport_(transport),
+      executor_(job.validation.graph, job.validation.programs[transport->rank()], parameters,
+                transport, {job.real}) {}
+
+void Validator::sum_over_ranks(std::vector<double>* numbers) {
+  Group everyone(transport_->size());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  AllReduce sum(*transport_, everyone, numbers->data(), static_cast<int64_t>(numbers->size()),
+                SumType::kFloat64);
+  sum.finish();
+}
+
+/// The rank's own pixels of one batch, after a forward pass.
+ConfusionCounts Validator::count_batch(int64_t batch) {
+  const Graph& graph = job_.validation.graph;
+  const Program& program = job_.validation.programs[transport_->rank()];
+  ConfusionCounts counts(graph.type(graph.outputs()[0]).channels());
+  for (const Result& output : program.outputs) {
+    if (output.value != graph.outputs()[0]) continue;
+    Box labels_box = output.view.box;  // without the classes
+    std::vector<Range> ranges;
+    for (int axis = 0; axis < labels_box.num_axes(); ++axis)
+      if (axis != 1) ranges.push_back(labels_box[axis]);
+    labels_box = Box(ranges);
+    at::Tensor labels = at::empty(labels_box.shape(), at::kLong);
+    loader_.load({Field::kTargets, labels_box}, batch, labels);
+    counts.add_logits(executor_.result(output), labels, kIgnoreLabel);
+  }
+  return counts;
+}
+
+ValidationResult Validator::run() {
+  const Graph& graph = job_.validation.graph;
+  ConfusionCounts all(graph.type(graph.outputs()[0]).channels());
+  double loss_sum = 0, weight_sum = 0;
+  for (int64_t batch = 0; batch < loader_.plan().batches_per_epoch(); ++batch) {
+    StepContext context;
+    context.seed = job_.config.seed;
+    context.load = [&](ValueId input, const Box& box, at::Tensor target) {
+      loader_.load({field_of(graph, input), box}, batch, target);
+    };
+    executor_.run(context);
+    ConfusionCounts counts = count_batch(batch);
+    std::vector<double> numbers = counts.as_doubles();
+    sum_over_ranks(&numbers);
+    counts.assign(numbers);
+    all.add(counts);
+    // A batch's loss is the mean over its labels; one without labels has none.
+    const double weight = static_cast<double>(counts.total());
+    if (weight > 0) loss_sum += weight * executor_.loss();
+    weight_sum += weight;
+  }
+  return {weight_sum > 0 ? loss_sum / weight_sum : NAN, scores(all)};
+}
+
+}  // namespace tessera

@@ -1,0 +1,33 @@
+#pragma once
+// Applies the network to the validation set and scores it: each rank counts its own pixels, the
+// counts are summed. Every sample counts once, whatever the batch size.
+
+#include "tessera/runtime/executor.h"
+#include "tessera/train/metrics.h"
+#include "tessera/train/training_job.h"
+
+namespace tessera {
+
+struct ValidationResult {
+  double loss = 0;
+  Scores scores;
+};
+
+class Validator {
+ public:
+  Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport);
+
+  /// Collective over all ranks; the same result on each.
+  ValidationResult run();
+
+ private:
+  ConfusionCounts count_batch(int64_t batch);
+  void sum_over_ranks(std::vector<double>* numbers);
+
+  const TrainingJob& job_;
+  BatchLoader loader_;
+  Transport* transport_;
+  Executor executor_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#pragma once
+// What a rank needs to run its program of a lowered graph: parameters, an executor, and a transport
+// that counts. Used by the proof and the stopwatch, over any transport.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "tessera/comm/decorators.h"
+#include "tessera/lower/lower.h"
+#include "tessera/runtime/executor.h"
+
+namespace tessera {
+
+struct SessionOptions {
+  at::ScalarType real = at::kDouble;
+  uint64_t seed = 1;
+  int threads = 1;  // per rank
+};
+
+class RankSession {
+ public:
+  /// `lowered` and `transport` outlive it; one program per rank of the transport.
+  RankSession(const Lowered& lowered, Transport& transport, const SessionOptions& options);
+
+  Transport& transport() { return *transport_; }
+  const TransportCounters& counters() const { return counters_; }
+  ParameterStore& parameters() { return parameters_; }
+  Executor& executor() { return *executor_; }
+  const Program& program() const { return program_; }
+  const Group& everyone() const { return everyone_; }
+  bool is_last() const { return transport_->rank() + 1 == transport_->size(); }
+
+ private:
+  const Program& program_;
+  TransportCounters counters_;
+  std::unique_ptr<Transport> transport_;
+  Group everyone_;
+  ParameterStore parameters_;
+  std::unique_ptr<Executor> executor_;
+};
+
+/// Runs `body` on `ranks` threads of this process and rethrows the first failure.
+void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
+                    const std::function<void(Transport&)>& body);
+
+}  // namespace tessera

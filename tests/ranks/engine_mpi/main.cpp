@@ -1,0 +1,91 @@
+// The engine's proof over MPI: a representative hundred of random networks and zoo models. Started by
+// CTest as it is, this program launches itself under mpirun with 2, 3, 4 and 6 ranks; started as a rank,
+// it verifies every case whose placement has as many ranks as the world.
+
+#include <cstdio>
+
+#include "ranks/engine/random_network.h"
+#include "tessera/base/error.h"
+#include "tessera/comm/mpi/mpi.h"
+#include "tessera/runtime/caching_allocator.h"
+#include "tessera/runtime/thread_count.h"
+#include "tessera/trial/verify.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kSkipped = 77;       // CTest's word for it
+constexpr int kRandomCases = 24;   // per number of ranks
+
+struct Tally {
+  int passed = 0;
+  int failed = 0;
+};
+
+void check(const std::string& name, const Graph& graph, const Plan& plan, uint64_t seed,
+           Transport& transport, Tally* tally) {
+  VerifyOptions options;
+  options.plan = plan;
+  options.seed = seed;
+  const VerifyReport report = verify(graph, options, transport);
+  if (transport.rank() != 0) return;
+  ++(report.ok ? tally->passed : tally->failed);
+  if (!report.ok) std::printf("FAILED %s on %s: %s\n", name.c_str(), to_string(plan).c_str(), report.worst.c_str());
+}
+
+void check_random_networks(Transport& transport, Tally* tally) {
+  int checked = 0;
+  for (uint64_t seed = 1; checked < kRandomCases && seed < 2000; ++seed) {
+    const RandomCase random = random_case(seed);
+    if (random.plan.num_ranks() != transport.size()) continue;
+    check(fmt::format("seed {}", seed), random.graph, random.plan, seed, transport, tally);
+    ++checked;
+  }
+}
+
+void check_zoo(Transport& transport, Tally* tally) {
+  const auto size = static_cast<int64_t>(transport.size());
+  const auto model = [&](const char* name, const Shape& input, const std::vector<Plan>& plans) {
+    for (const Plan& plan : plans)
+      if (plan.num_ranks() == size) check(name, build_model(name, input), plan, 1, transport, tally);
+  };
+  model("cnn1d:base=3,depth=3", {2, 2, 101}, {{1, {2}, {}}, {1, {3}, {}}, {2, {2}, {}}, {2, {3}, {}}});
+  model("unet2d:base=2,depth=4,classes=3", {2, 3, 43, 38},
+        {{1, {1, 3}, {}}, {1, {2, 2}, {}}, {1, {3, 2}, {}}, {2, {2, 1}, {2, 2}}, {2, {1, 1}, {}}});
+  model("fcn2d:width=0.02,classes=3", {1, 3, 67, 70}, {{1, {2, 1}, {}}, {1, {2, 2}, {}}, {1, {3, 2}, {}}});
+  model("unet3d:base=2,depth=3", {2, 1, 13, 12, 15}, {{1, {1, 2, 2}, {}}, {1, {1, 2, 3}, {}}});
+}
+
+int run_as_rank() {
+  Tally tally;
+  install_caching_allocator();
+  set_blas_threads(1);
+  mpi::run_rank([&](Transport& transport) {
+    set_rank_threads(1);
+    check_random_networks(transport, &tally);
+    check_zoo(transport, &tally);
+    if (transport.rank() == 0)
+      std::printf("%d ranks: %d passed, %d failed\n", transport.size(), tally.passed, tally.failed);
+  });
+  return tally.failed == 0 ? 0 : 1;
+}
+
+int launch_all(const char* program) {
+  for (int ranks : {2, 3, 4, 6})
+    if (const int code = mpi::launch(ranks, {program}); code != 0) return code;
+  return 0;
+}
+
+}  // namespace
+}  // namespace tessera
+
+int main(int, char** argv) {
+  if (!tessera::mpi::available()) return tessera::kSkipped;
+  try {
+    return tessera::mpi::launched() ? tessera::run_as_rank() : tessera::launch_all(argv[0]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 3;
+  }
+}

@@ -1,0 +1,109 @@
+#include "tessera/checkpoint/weights.h"
+
+#include <gtest/gtest.h>
+
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/safetensors.h"
+#include "unit/checkpoint/files.h"
+
+namespace tessera {
+namespace {
+
+Graph small_graph() {
+  Graph graph;
+  graph.add_parameter({"conv.weight", {4, 3, 3, 3}, ParameterRole::kTrainable, {}});
+  graph.add_parameter({"conv.bias", {4}, ParameterRole::kTrainable, {}});
+  graph.add_parameter({"norm.running_mean", {4}, ParameterRole::kBuffer, {}});
+  return graph;
+}
+
+std::vector<at::Tensor> values_of(const Graph& graph, at::ScalarType type) {
+  std::vector<at::Tensor> values;
+  for (const Parameter& parameter : graph.parameters())
+    values.push_back(at::randn(parameter.shape, at::kDouble).to(type));
+  return values;
+}
+
+TEST(Weights, ComeBackAsTheyWere) {
+  const TemporaryFolder folder;
+  const Graph graph = small_graph();
+  const auto saved = values_of(graph, at::kDouble);
+  save_weights(folder.file("w"), graph, saved);
+  auto loaded = values_of(graph, at::kDouble);
+  loaded[0].set_requires_grad(true);
+  const void* storage = loaded[0].data_ptr();
+  load_weights(folder.file("w"), graph, loaded);
+  EXPECT_EQ(loaded[0].data_ptr(), storage);  // others may hold views of it
+  for (size_t i = 0; i < saved.size(); ++i) EXPECT_TRUE(loaded[i].equal(saved[i]));
+  const SafetensorsFile file(folder.file("w"));
+  EXPECT_EQ(file.metadata(), (Metadata{{"format", "pt"}}));
+  EXPECT_TRUE(file.contains("norm.running_mean"));
+}
+
+TEST(Weights, AreConvertedToTheTypeOfTheRun) {
+  const TemporaryFolder folder;
+  const Graph graph = small_graph();
+  for (at::ScalarType from : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble})
+    for (at::ScalarType to : {at::kFloat, at::kDouble}) {
+      const auto saved = values_of(graph, from);
+      save_weights(folder.file("w"), graph, saved);
+      auto loaded = values_of(graph, to);
+      load_weights(folder.file("w"), graph, loaded);
+      EXPECT_EQ(loaded[0].scalar_type(), to);
+      for (size_t i = 0; i < saved.size(); ++i) EXPECT_TRUE(loaded[i].equal(saved[i].to(to)));
+    }
+}
+
+TEST(Weights, ThatDoNotFitAreListedAndNothingIsLoaded) {
+  const TemporaryFolder folder;
+  const Graph graph = small_graph();
+  write_safetensors(folder.file("w"), {{"conv.weight", at::ones({4, 3, 5, 5})},
+                                       {"norm.running_mean", at::ones({4})},
+                                       {"head.scale", at::ones({})}});
+  auto values = values_of(graph, at::kFloat);
+  const at::Tensor mean = values[2].clone();
+  const std::string message = refusal([&] { load_weights(folder.file("w"), graph, values); });
+  EXPECT_TRUE(has(message, folder.file("w"))) << message;
+  EXPECT_TRUE(has(message, "3 differences")) << message;
+  EXPECT_TRUE(has(message, "conv.weight is 4x3x5x5 there, the model has 4x3x3x3")) << message;
+  EXPECT_TRUE(has(message, "conv.bias (4) is missing")) << message;
+  EXPECT_TRUE(has(message, "head.scale (a single number) is not in the model")) << message;
+  EXPECT_TRUE(values[2].equal(mean));
+}
+
+TEST(Weights, ALongListIsCut) {
+  const TemporaryFolder folder;
+  NamedTensors tensors;
+  for (int i = 0; i < 30; ++i)
+    tensors.emplace_back(fmt::format("layer{:02}.weight", i), at::ones({1}));
+  write_safetensors(folder.file("w"), tensors);
+  std::vector<at::Tensor> none;
+  const std::string message = refusal([&] { load_weights(folder.file("w"), Graph(), none); });
+  EXPECT_TRUE(has(message, "layer09.weight")) << message;
+  EXPECT_FALSE(has(message, "layer10.weight")) << message;
+  EXPECT_TRUE(has(message, "and 20 more")) << message;
+}
+
+TEST(Weights, PyTorchsCountersArePassedOver) {
+  const TemporaryFolder folder;
+  Graph graph;
+  graph.add_parameter({"norm.weight", {2}, ParameterRole::kTrainable, {}});
+  write_safetensors(folder.file("w"),
+                    {{"norm.weight", at::ones({2})},
+                     {"norm.num_batches_tracked", at::scalar_tensor(7, at::kLong)}});
+  std::vector<at::Tensor> values{at::zeros({2})};
+  load_weights(folder.file("w"), graph, values);
+  EXPECT_TRUE(values[0].equal(at::ones({2})));
+}
+
+TEST(Weights, ADamagedFileIsRefused) {
+  const TemporaryFolder folder;
+  const Graph graph = small_graph();
+  auto values = values_of(graph, at::kFloat);
+  write_bytes(folder.file("w"), "not weights at all");
+  EXPECT_TRUE(has(refusal([&] { load_weights(folder.file("w"), graph, values); }), "safetensors"));
+  EXPECT_TRUE(has(refusal([&] { save_weights(folder.file("w/x"), graph, values); }), "Not a dir"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,142 @@
+// Images and targets in .npy files: shapes that fit each other, boxes, labels that are checked.
+
+#include "tessera/data/npy_dataset.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tessera/base/error.h"
+#include "tessera/data/open.h"
+#include "tests/unit/data/scratch_folder.h"
+
+namespace tessera {
+namespace {
+
+template <class T>
+std::vector<T> counting(int64_t count, int64_t modulus) {
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<T>(i % modulus));
+  return values;
+}
+
+class NpyDatasetTest : public testing::Test {
+ protected:
+  template <class T>
+  void images(const std::string& descr, const std::string& shape, int64_t count) {
+    write_file(folder_.file("images.npy"), npy_of<T>(descr, shape, counting<T>(count, 251)));
+  }
+  template <class T>
+  void targets(const std::string& descr, const std::string& shape, const std::vector<T>& labels) {
+    write_file(folder_.file("targets.npy"), npy_of<T>(descr, shape, labels));
+  }
+  std::unique_ptr<Dataset> open(const Shape& shape, const std::string& options = "",
+                                int64_t num_classes = 0) {
+    return open_dataset(fmt::format("npy:{},{}{}", folder_.file("images.npy"),
+                                    folder_.file("targets.npy"), options),
+                        shape, 1, num_classes);
+  }
+  std::string refusal(const Shape& shape, const std::string& options = "") {
+    return message_of<InvalidInput>([&] { open(shape, options); });
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(NpyDatasetTest, PerPixel) {
+  images<uint8_t>("|u1", "(2, 3, 4, 5)", 120);
+  targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
+  const auto data = open({3, 4, 5});
+  EXPECT_EQ(data->size(), 2);
+  EXPECT_EQ(data->num_classes(), 4);
+  EXPECT_TRUE(data->per_pixel());
+  at::Tensor image = at::empty({2, 2, 3}), labels = at::empty({2, 3}, at::kLong);
+  data->load_image(1, {{1, 3}, {2, 4}, {1, 4}}, image);
+  EXPECT_EQ(image[0][0][0].item<float>(), 60 + 20 + 10 + 1);
+  EXPECT_EQ(image[1][1][2].item<float>(), 60 + 40 + 15 + 3);
+  data->load_target(1, {{2, 4}, {1, 4}}, labels);
+  EXPECT_EQ(labels[1][2].item<int64_t>(), (20 + 15 + 3) % 4);
+}
+
+TEST_F(NpyDatasetTest, OneChannelMayBeLeftOut) {
+  images<int16_t>("<i2", "(2, 4, 5)", 40);
+  targets<int64_t>("<i8", "(2, 4, 5)", counting<int64_t>(40, 3));
+  for (const Shape& shape : {Shape{1, 4, 5}, Shape{}}) {
+    const auto data = open(shape);
+    EXPECT_EQ(data->image_shape(), (Shape{1, 4, 5}));
+    at::Tensor image = at::empty({1, 1, 5}, at::kDouble);
+    data->load_image(1, {{0, 1}, {3, 4}, {0, 5}}, image);
+    EXPECT_EQ(image[0][0][4].item<double>(), 39);
+  }
+}
+
+TEST_F(NpyDatasetTest, PerSampleInOneAndThreeDimensions) {
+  images<float>("<f4", "(3, 2, 10)", 60);
+  targets<int32_t>("<i4", "(3,)", {4, 0, 2});
+  const auto data = open({2, 10});
+  EXPECT_FALSE(data->per_pixel());
+  EXPECT_EQ(data->num_classes(), 5);
+  at::Tensor label = at::empty({}, at::kLong);
+  data->load_target(2, Box(), label);
+  EXPECT_EQ(label.item<int64_t>(), 2);
+  images<float>("<f4", "(3, 1, 2, 3, 4)", 72);
+  at::Tensor image = at::empty({1, 2, 3, 4});
+  open({1, 2, 3, 4})->load_image(2, Box::whole({1, 2, 3, 4}), image);
+  EXPECT_EQ(image.view({24})[23].item<float>(), 71);
+}
+
+TEST_F(NpyDatasetTest, LabelsAreCheckedWhereTheyAreRead) {
+  images<float>("<f4", "(2, 1, 2, 3)", 12);
+  targets<int64_t>("<i8", "(2, 2, 3)", {0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 9, -1});
+  const auto data = open({1, 2, 3}, ",classes=3");
+  at::Tensor labels = at::empty({2, 3}, at::kLong);
+  EXPECT_NO_THROW(data->load_target(0, Box::whole({2, 3}), labels));
+  const std::string message = message_of<InvalidInput>([&] {
+    data->load_target(1, Box::whole({2, 3}), labels);
+  });
+  EXPECT_NE(message.find("label 9 in sample 1 at position (1x1); legal: 0 to 2"), std::string::npos)
+      << message;
+  EXPECT_NO_THROW(data->load_target(1, {{0, 2}, {0, 1}}, labels.narrow(1, 0, 1)));
+  EXPECT_THROW(data->load_target(1, {{1, 2}, {2, 3}}, at::empty({1, 1}, at::kLong)), InvalidInput);
+}
+
+TEST_F(NpyDatasetTest, IgnoredLabels) {
+  images<float>("<f4", "(1, 1, 4)", 4);
+  targets<uint8_t>("|u1", "(1, 4)", {0, 255, 1, 255});
+  const auto data = open({1, 4}, ",ignore=255");
+  EXPECT_EQ(data->num_classes(), 2);  // 255 is no class
+  at::Tensor labels = at::empty({4}, at::kLong);
+  data->load_target(0, Box::whole({4}), labels);
+  EXPECT_TRUE(labels.equal(at::tensor({0, -100, 1, -100}, at::kLong)));
+  targets<int16_t>("<i2", "(1, 4)", {0, -100, 1, 1});
+  open({1, 4})->load_target(0, Box::whole({4}), labels);
+  EXPECT_EQ(labels[1].item<int64_t>(), kIgnoreLabel);
+}
+
+TEST_F(NpyDatasetTest, ClassesComeFromTheOptionTheModelOrTheFile) {
+  images<float>("<f4", "(2, 1, 4)", 8);
+  targets<uint8_t>("|u1", "(2,)", {0, 6});
+  EXPECT_EQ(open({1, 4})->num_classes(), 7);
+  EXPECT_EQ(open({1, 4}, "", 10)->num_classes(), 10);
+  EXPECT_EQ(open({1, 4}, ",classes=8", 10)->num_classes(), 8);
+}
+
+TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
+  images<float>("<f4", "(2, 3, 4, 5)", 120);
+  targets<uint8_t>("|u1", "(2, 5, 4)", counting<uint8_t>(40, 3));
+  EXPECT_NE(refusal({3, 4, 5}).find("targets' shape 2x5x4 does not fit"), std::string::npos);
+  targets<uint8_t>("|u1", "(3,)", {0, 1, 2});
+  EXPECT_NE(refusal({3, 4, 5}).find("use 2x4x5 (a label per pixel) or 2 (one per image)"),
+            std::string::npos);
+  targets<float>("<f4", "(2,)", {0, 1});
+  EXPECT_NE(refusal({3, 4, 5}).find("must be integers"), std::string::npos);
+  targets<uint8_t>("|u1", "(2,)", {0, 1});
+  EXPECT_NE(refusal({3, 4, 6}).find("the file's shape is 2x3x4x5"), std::string::npos);
+  EXPECT_NE(refusal({3, 4}).find("the file's shape is 2x3x4x5"), std::string::npos);
+  EXPECT_NE(refusal({3, 4, 5}, ",classses=3").find("unknown option"), std::string::npos);
+  images<float>("<f4", "(4,)", 4);
+  EXPECT_NE(refusal({1, 4}).find("samples x channels"), std::string::npos);
+  images<float>("<f4", "(0, 1, 4)", 0);
+  EXPECT_NE(refusal({1, 4}).find("samples x channels"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,130 @@
+// Files that are not what they claim: each is refused with words that tell what is wrong, and none
+// makes the reader read beyond the file.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tessera/base/error.h"
+#include "tessera/data/npy.h"
+#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/geometry/random_layout.h"
+
+namespace tessera {
+namespace {
+
+std::string dictionary(const std::string& descr, const std::string& order,
+                       const std::string& shape) {
+  return fmt::format("{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}\n", descr, order, shape);
+}
+
+std::string file_with(const std::string& text) { return npy_bytes(text, std::string(16, '\1')); }
+
+struct Hostile {
+  std::string name;
+  std::string bytes;
+  std::string complaint;
+};
+
+const std::string kGood = npy_bytes(dictionary("'<f4'", "False", "(4,)"), std::string(16, '\1'));
+
+std::vector<Hostile> hostile_files() {
+  std::string version = kGood, minor = kGood, magic = kGood, long_header = kGood;
+  version[6] = 3;
+  minor[7] = 1;
+  magic[1] = 'X';
+  long_header[9] = '\x7f';
+  std::string huge = npy_bytes(dictionary("'<f4'", "False", "(4,)"), std::string(16, '\1'), 2);
+  for (int i = 8; i < 12; ++i) huge[i] = '\xff';
+  return {
+      {"nothing", "", "is empty"},
+      {"one byte", "\x93", "too few"},
+      {"magic only", kGood.substr(0, 6), "too few"},
+      {"text", "hello, this is no array at all", "no .npy file"},
+      {"wrong magic", magic, "no .npy file"},
+      {"version 3", version, "version 3.0"},
+      {"version 1.1", minor, "version 1.1"},
+      {"length cut", npy_bytes("", "", 2).substr(0, 10), "truncated"},
+      {"header cut", kGood.substr(0, 30), "truncated or corrupt"},
+      {"header beyond the file", long_header, "truncated or corrupt"},
+      {"header of 4 GiB", huge, "truncated or corrupt"},
+      {"data cut", kGood.substr(0, kGood.size() - 1), "needs 16 bytes of data, the file has 15"},
+      {"no data", kGood.substr(0, kGood.size() - 16), "the file has 0; it is truncated"},
+      {"too much data", kGood + "x", "the file has 17"},
+      {"fortran order", file_with(dictionary("'<f4'", "True", "(4,)")), "Fortran order"},
+      {"big endian", file_with(dictionary("'>f4'", "False", "(4,)")), "big endian"},
+      {"objects", file_with(dictionary("'|O'", "False", "(2,)")), "Python objects"},
+      {"complex", file_with(dictionary("'<c16'", "False", "(1,)")), "'<c16' is not supported"},
+      {"half", file_with(dictionary("'<f2'", "False", "(8,)")), "'<f2' is not supported"},
+      {"text type", file_with(dictionary("'<U4'", "False", "(1,)")), "not supported"},
+      {"empty type", file_with(dictionary("''", "False", "(1,)")), "not supported"},
+      {"records", file_with(dictionary("[('a', '<f4')]", "False", "(4,)")), "structured"},
+      {"negative size", file_with(dictionary("'<f4'", "False", "(-4,)")), "negative"},
+      {"two negative sizes", file_with(dictionary("'<f4'", "False", "(-2, -2)")), "negative"},
+      {"overflow", file_with(dictionary("'<f4'", "False", "(4294967296, 4294967297)")), "64 bits"},
+      {"overflow to 16 bytes",  // 2^62 * 4 bytes + 16 wraps to 16
+       file_with(dictionary("'<f4'", "False", "(4611686018427387908,)")), "64 bits"},
+      {"size beyond 64 bits", file_with(dictionary("'<f4'", "False", "(99999999999999999999,)")),
+       "beyond 64 bits"},
+      {"real size", file_with(dictionary("'<f4'", "False", "(4.0,)")), "malformed"},
+      {"shape is a number", file_with(dictionary("'<f4'", "False", "4")), "'(' should be here"},
+      {"shape does not end", file_with(dictionary("'<f4'", "False", "(4,")), "malformed"},
+      {"seven axes", file_with(dictionary("'<f4'", "False", "(1,1,1,1,1,1,4)")), "7 axes"},
+      {"order is a number", file_with(dictionary("'<f4'", "0", "(4,)")), "True or False"},
+      {"no shape", file_with("{'descr': '<f4', 'fortran_order': False}"), "'shape' is missing"},
+      {"no type", file_with("{'fortran_order': False, 'shape': (4,)}"), "'descr' is missing"},
+      {"shape twice", file_with("{'shape': (4,), 'shape': (4,)}"), "twice"},
+      {"unknown key", file_with("{'evil': 1, 'shape': (4,)}"), "'evil' is unknown"},
+      {"no braces", file_with("'descr': '<f4'"), "'{' should be here"},
+      {"empty header", npy_bytes("", std::string(16, '\1')), "'{' should be here"},
+      {"text behind", file_with(dictionary("'<f4'", "False", "(4,)") + "import os"), "after the"},
+      {"open quote", file_with("{'descr"), "does not end"},
+      {"zeros", npy_bytes(std::string(60, '\0'), std::string(16, '\1')), "malformed"},
+  };
+}
+
+TEST(NpyHostile, EachFileIsRefusedWithItsReason) {
+  const ScratchFolder folder;
+  for (const Hostile& hostile : hostile_files()) {
+    SCOPED_TRACE(hostile.name);
+    write_file(folder.file("bad.npy"), hostile.bytes);
+    const std::string message =
+        message_of<InvalidInput>([&] { NpyArray array(folder.file("bad.npy")); });
+    EXPECT_NE(message.find(hostile.complaint), std::string::npos) << message;
+    EXPECT_NE(message.find("bad.npy"), std::string::npos) << message;
+  }
+  write_file(folder.file("good.npy"), kGood);
+  EXPECT_NO_THROW(NpyArray(folder.file("good.npy")));
+}
+
+TEST(NpyHostile, WhatIsNoFile) {
+  const ScratchFolder folder;
+  EXPECT_NE(message_of<InvalidInput>([&] {
+              NpyArray array(folder.file("none.npy"));
+            }).find("No such file"),
+            std::string::npos);
+  EXPECT_NE(message_of<InvalidInput>([&] { NpyArray array(folder.path()); }).find("regular file"),
+            std::string::npos);
+  EXPECT_THROW(NpyArray("/dev/null"), InvalidInput);
+}
+
+TEST(NpyHostile, RandomDamageIsRefusedOrHarmless) {
+  const ScratchFolder folder;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Random random(seed);
+    std::string bytes = kGood;
+    for (int64_t i = random.between(1, 4); i > 0; --i)
+      bytes[random.between(0, static_cast<int64_t>(bytes.size()) - 17)] =
+          static_cast<char>(random.between(0, 255));
+    if (random.between(0, 3) == 0)
+      bytes.resize(static_cast<size_t>(random.between(0, static_cast<int64_t>(bytes.size()))));
+    write_file(folder.file("bad.npy"), bytes);
+    try {
+      const NpyArray array(folder.file("bad.npy"));
+      array.read(Box::whole(array.shape()), at::empty(array.shape()));
+    } catch (const InvalidInput&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,157 @@
+// Writing .npy files by boxes: from threads and from a second opener, whole or not at all, and a
+// disk without room is an error.
+
+#include "tessera/data/npy_writer.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "tessera/base/error.h"
+#include "tessera/data/npy.h"
+#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/geometry/random_layout.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+at::Tensor part_of(at::Tensor whole, const Box& box) {
+  for (int axis = 0; axis < box.num_axes(); ++axis)
+    whole = whole.narrow(axis, box[axis].begin, box[axis].size());
+  return whole;
+}
+
+TEST(NpyWriter, BoxesOfManyRanksMakeTheWhole) {
+  const ScratchFolder folder;
+  const Shape shape{3, 20, 31};
+  const at::Tensor classes = at::arange(3 * 20 * 31).view(shape).remainder(200);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    const std::string path = folder.file("out.npy");
+    const auto creator = NpyWriter::create(path, NpyType::kUint8, shape);
+    const auto pieces = random_bisection(random, shape, 6);
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < 6; ++rank)
+      ranks.emplace_back([&, rank] {
+        const auto writer = NpyWriter::attach(path);
+        for (const Piece& piece : pieces)
+          if (piece.rank == rank && !piece.box.empty())
+            writer->write(piece.box, part_of(classes, piece.box));
+        writer->flush();
+      });
+    for (std::thread& rank : ranks) rank.join();
+    creator->commit();
+    const NpyArray array(path);
+    EXPECT_EQ(array.type(), NpyType::kUint8);
+    at::Tensor read = at::empty(shape, at::kLong);
+    array.read(Box::whole(shape), read);
+    EXPECT_TRUE(read.equal(classes)) << "seed " << seed;
+  }
+}
+
+TEST(NpyWriter, EveryTypeReadsBack) {
+  const ScratchFolder folder;
+  for (const NpyType type : {NpyType::kFloat32, NpyType::kFloat64, NpyType::kUint8,
+                             NpyType::kUint16, NpyType::kInt16, NpyType::kInt32, NpyType::kInt64}) {
+    const auto writer = NpyWriter::create(folder.file("a.npy"), type, {2, 3});
+    const bool real = type == NpyType::kFloat32 || type == NpyType::kFloat64;
+    const at::Tensor values = at::arange(6, real ? at::kFloat : at::kLong).view({2, 3}).t();
+    writer->write(Box::whole({2, 3}), values.contiguous().view({2, 3}));
+    writer->write({{0, 1}, {1, 3}}, values.narrow(0, 0, 2).narrow(1, 0, 1).t());  // strided
+    writer->commit();
+    at::Tensor read = at::empty({2, 3}, at::kDouble);
+    NpyArray(folder.file("a.npy")).read(Box::whole({2, 3}), read);
+    EXPECT_TRUE(read.equal(at::tensor({0., 0., 1., 4., 2., 5.}, at::kDouble).view({2, 3})))
+        << npy_type_name(type);
+  }
+}
+
+TEST(NpyWriter, TheNameAppearsWithCommitOnly) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("out.npy");
+  write_file(path, "old");
+  {
+    const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
+    writer->write(Box::whole({100}), at::ones({100}));
+    EXPECT_EQ(read_file(path), "old");
+    EXPECT_TRUE(fs::exists(NpyWriter::temporary_name(path)));
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
+  write_file(NpyWriter::temporary_name(path), std::string(100000, 'x'));  // left by a killed run
+  const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
+  writer->commit();
+  EXPECT_EQ(NpyArray(path).shape(), Shape{100});
+  EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
+  EXPECT_THROW(writer->commit(), InternalError);
+}
+
+TEST(NpyWriter, AGuestLeavesTheFileAlone) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("out.npy");
+  EXPECT_THROW(NpyWriter::attach(path), InvalidInput);
+  const auto creator = NpyWriter::create(path, NpyType::kUint8, {4});
+  {
+    const auto guest = NpyWriter::attach(path);
+    EXPECT_EQ(guest->shape(), Shape{4});
+    EXPECT_THROW(guest->commit(), InternalError);
+  }
+  EXPECT_TRUE(fs::exists(NpyWriter::temporary_name(path)));
+}
+
+TEST(NpyWriter, NumbersThatDoNotFitAreRefused) {
+  const ScratchFolder folder;
+  const auto writer = NpyWriter::create(folder.file("a.npy"), NpyType::kUint8, {2});
+  EXPECT_NE(message_of<InvalidInput>([&] {
+              writer->write(Box::whole({2}), at::tensor({0, 256}, at::kLong));
+            }).find("256 does not fit"),
+            std::string::npos);
+  EXPECT_THROW(writer->write(Box::whole({2}), at::tensor({0, -1}, at::kLong)), InvalidInput);
+  EXPECT_THROW(writer->write(Box::whole({2}), at::zeros({2})), InvalidInput);
+  EXPECT_THROW(writer->write({{0, 3}}, at::zeros({3}, at::kLong)), InternalError);
+}
+
+TEST(NpyWriter, ADiskWithoutRoomIsAnErrorBeforeAnythingIsWritten) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("out.npy");
+  const std::string message = message_of<InvalidInput>(
+      [&] { NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 50}); });
+  EXPECT_NE(message.find("free some space"), std::string::npos) << message;
+  EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
+  EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 62}), InvalidInput);
+  EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {-1}), InvalidInput);
+}
+
+// The system refuses to let the file grow, as it does on a full disk or beyond a quota.
+TEST(NpyWriter, AFailureToReserveIsAnErrorAndNoSignal) {
+  const ScratchFolder folder;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{65536, before.rlim_max};
+  const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string message = message_of<InvalidInput>(
+      [&] { NpyWriter::create(folder.file("out.npy"), NpyType::kFloat32, {100000}); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, old_handler);
+  EXPECT_NE(message.find("cannot reserve space"), std::string::npos) << message;
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(NpyWriter, AFolderThatIsNotThere) {
+  const ScratchFolder folder;
+  EXPECT_NE(message_of<InvalidInput>([&] {
+              NpyWriter::create(folder.file("none/out.npy"), NpyType::kUint8, {2});
+            }).find("No such file or directory"),
+            std::string::npos);
+  write_file(folder.file("plain"), "");
+  EXPECT_THROW(NpyWriter::create(folder.file("plain/out.npy"), NpyType::kUint8, {2}), InvalidInput);
+}
+
+}  // namespace
+}  // namespace tessera

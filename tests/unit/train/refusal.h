@@ -1,0 +1,29 @@
+#pragma once
+// What the user reads where something is refused.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+
+/// The message of the InvalidInput that `action` throws; empty where it throws none.
+inline std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InvalidInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+inline void expect_refusal(const std::function<void()>& action, const std::string& part) {
+  const std::string message = refusal(action);
+  EXPECT_NE(message.find(part), std::string::npos)
+      << "got '" << message << "', without '" << part << "'";
+}
+
+}  // namespace tessera

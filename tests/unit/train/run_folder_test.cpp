@@ -1,0 +1,166 @@
+// run.json says what ran where, and a folder that cannot be written is refused before training.
+
+#include "tessera/train/run_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tessera/train/machine.h"
+#include "tessera/train/metrics_file.h"
+#include "unit/train/refusal.h"
+#include "unit/train/scratch_folder.h"
+
+namespace tessera {
+namespace {
+
+RunDescription description() {
+  return {.config_json = R"({"train": {"epochs": 3}})",
+          .placement_json = R"({"data": 2})",
+          .num_ranks = 2,
+          .transport = "threads",
+          .seed = 18'000'000'000'000'000'000ull,
+          .resumed_at = std::nullopt};
+}
+
+nlohmann::json read_run(const RunFolder& folder) {
+  return nlohmann::json::parse(read_text(folder.file("run.json")));
+}
+
+/// While alive, no file may grow beyond `bytes`: writes fail as they do on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(RunFolder, IsMadeWithItsParents) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "a/b/run");
+  EXPECT_FALSE(folder.holds_run());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch / "a/b/run")) << "the trial file must be gone";
+  EXPECT_EQ(folder.file("run.json"), scratch / "a/b/run/run.json");
+}
+
+TEST(RunFolder, DescribesTheRun) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  folder.write_description(description());
+  EXPECT_TRUE(folder.holds_run());
+  const nlohmann::json json = read_run(folder);
+  EXPECT_EQ(json["config"]["train"]["epochs"], 3);
+  EXPECT_EQ(json["placement"]["data"], 2);
+  EXPECT_EQ(json["num_ranks"], 2);
+  EXPECT_EQ(json["transport"], "threads");
+  EXPECT_EQ(json["seed"], 18'000'000'000'000'000'000ull);
+  EXPECT_EQ(json["started"].get<std::string>().size(), std::string("2024-01-01T00:00:00Z").size());
+  for (const char* key : {"tessera", "libtorch", "compiler"})
+    EXPECT_FALSE(json["versions"][key].get<std::string>().empty()) << key;
+  for (const char* key : {"hostname", "cpu_model"})
+    EXPECT_FALSE(json["machine"][key].get<std::string>().empty()) << key;
+  EXPECT_GE(json["machine"]["cores"], 1);
+  EXPECT_GT(json["machine"]["memory_bytes"], 1 << 20);
+  EXPECT_FALSE(json.contains("resumed"));
+}
+
+TEST(RunFolder, RemembersEveryStart) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  RunDescription start = description();
+  folder.write_description(start);
+  start.resumed_at = 40;
+  start.placement_json = R"({"data": 4})";
+  folder.write_description(start);
+  start.resumed_at = 80;
+  folder.write_description(start);
+  const nlohmann::json json = read_run(folder);
+  EXPECT_EQ(json["placement"]["data"], 4);
+  EXPECT_EQ(json["first_start"]["placement"]["data"], 2);
+  EXPECT_FALSE(json["first_start"].contains("resumed"));
+  ASSERT_EQ(json["resumed"].size(), 2u);
+  EXPECT_EQ(json["resumed"][0]["at_step"], 40);
+  EXPECT_EQ(json["resumed"][1]["at_step"], 80);
+}
+
+TEST(RunFolder, ResumesOverADescriptionThatCannotBeRead) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  write_text(folder.file("run.json"), "{\"conf");
+  RunDescription start = description();
+  start.resumed_at = 5;
+  folder.write_description(start);
+  EXPECT_EQ(read_run(folder)["resumed"].size(), 1u);
+  EXPECT_FALSE(read_run(folder).contains("first_start"));
+}
+
+TEST(RunFolder, RefusesAFolderThatCannotBe) {
+  const ScratchFolder scratch;
+  write_text(scratch / "file", "x");
+  expect_refusal([&] { RunFolder(scratch / "file"); }, "[run folder] cannot");
+  expect_refusal([&] { RunFolder(scratch / "file/run"); }, "Not a directory");
+  expect_refusal([&] { RunFolder("/proc/tessera/run"); },
+                 "give a folder that can be written with --run");
+  expect_refusal([&] { RunFolder(""); }, "the path is empty");
+}
+
+TEST(RunFolder, RefusesAFolderWithoutRights) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const ScratchFolder scratch;
+  std::filesystem::create_directory(scratch / "closed");
+  std::filesystem::permissions(scratch / "closed", std::filesystem::perms::owner_read);
+  expect_refusal([&] { RunFolder(scratch / "closed"); }, "Permission denied");
+}
+
+TEST(RunFolder, AFullDiskLeavesTheOldFile) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  replace_file(folder.file("run.json"), "old");
+  const std::string text(100'000, 'x');
+  {
+    const FileSizeLimit limit(5000);
+    expect_refusal([&] { replace_file(folder.file("run.json"), text); }, "File too large");
+  }
+  EXPECT_EQ(read_text(folder.file("run.json")), "old");
+  EXPECT_FALSE(std::filesystem::exists(folder.file("run.json.tmp")));
+}
+
+TEST(RunFolder, MetricsOnAFullDiskAreAnErrorAndGoOnAfterIt) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "metrics.csv";
+  int64_t written = 0;
+  {
+    const FileSizeLimit limit(1000);
+    MetricsFile metrics(path, {"loss"}, std::nullopt);
+    expect_refusal(
+        [&] {
+          while (written < 1000) {
+            metrics.append(written + 1, {0.25});
+            ++written;
+          }
+        },
+        "cannot write");
+  }
+  ASSERT_GT(written, 10);
+  MetricsFile resumed(path, {"loss"}, written - 3);
+  for (int64_t step = written - 2; step <= written + 5; ++step) resumed.append(step, {0.25});
+  std::string expected = "step,loss\n";
+  for (int64_t step = 1; step <= written + 5; ++step) expected += fmt::format("{},0.25\n", step);
+  EXPECT_EQ(read_text(path), expected);
+}
+
+}  // namespace
+}  // namespace tessera
