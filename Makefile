@@ -2,19 +2,26 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help install build test clean format
+.PHONY: help install configure build test demo clean format
 
 help:
 	@echo "make build   install packages, configure and build; leaves $(BUILD)/tessera"
+	@echo "make demo    build, then train a small U-Net on a 2x2 grid, kill it, resume it, draw a picture"
 	@echo "make test    build, then run all tests"
 	@echo "make format  run clang-format over our sources"
 	@echo "make clean   remove $(BUILD)"
 
+demo: configure
+	cmake --build $(BUILD) -j $(JOBS) --target tessera
+	scripts/demo.sh $(BUILD)
+
 install:
 	@scripts/install_packages.sh
 
-build: install
+configure: install
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+
+build: configure
 	cmake --build $(BUILD) -j $(JOBS)
 
 test: build

@@ -80,7 +80,7 @@ def panel(name, workers, rows):
     measured = [r for r in rows if r["model"] == name and r["kind"] == "measured"]
     edges = sorted({r["edge"] for r in predicted})
     ticks = [e for e in edges if e & (e - 1) == 0]
-    sizes = [held(r) for r in predicted] + [r["resident_bytes"] for r in measured]
+    sizes = [held(r) for r in predicted] + [r["resident_bytes"] for r in measured if r["resident_bytes"]]
     low, high = min(sizes) / 1.5, max(sizes) * 1.5
     x = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
     y = Axis(low, high, HEIGHT - BOTTOM, TOP)
@@ -93,8 +93,9 @@ def panel(name, workers, rows):
         ends[count] = y(points[-1][1])
         for r in (r for r in measured if r["workers"] == count):
             out.append(f'<circle cx="{x(r["edge"])}" cy="{y(held(r))}" r="3.4" fill="{colour}"/>')
-            out.append(f'<circle cx="{x(r["edge"])}" cy="{y(r["resident_bytes"])}" r="3.2" '
-                       f'fill="none" stroke="{colour}"/>')
+            if r["resident_bytes"]:
+                out.append(f'<circle cx="{x(r["edge"])}" cy="{y(r["resident_bytes"])}" r="3.2" '
+                           f'fill="none" stroke="{colour}"/>')
     for count, height in spread(ends, 12).items():
         colour = COLOURS[workers.index(count)]
         out.append(text(WIDTH - RIGHT + 5, round(height + 4, 1), count, "start", f' fill="{colour}"'))

@@ -5,9 +5,8 @@
     python3 bench/spatial-memory/run.py --predict  predictions only; measured rows are kept
 
 Writes memory.csv, fits.csv and memory.svg beside this file and prints README's tables. Predictions
-come from `tessera plan`, measurements from `tessera bench`: one step with each worker a process of
-its own. Every measured point must hold exactly the predicted value and parameter bytes on every
-worker, or the script fails.
+come from `tessera plan`, measurements from one step of `tessera bench`. Every measured point must hold
+exactly the predicted value and parameter bytes on every worker, or the script fails.
 """
 
 import argparse
@@ -24,7 +23,7 @@ import plot
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKERS = [1, 4, 6, 9, 12, 28]
-FIELDS = ["model", "input", "edge", "workers", "grid", "kind", "value_bytes", "parameter_bytes",
+FIELDS = ["model", "input", "edge", "workers", "grid", "kind", "launch", "value_bytes", "parameter_bytes",
           "workspace_bytes", "resident_bytes"]
 
 
@@ -35,24 +34,24 @@ class Model:
     channels: int
     axes: int
     edges: list      # predicted, pixels along each axis
-    measured: list   # (edge, worker counts)
+    processes: dict  # measured: worker counts by edge, each worker a process with its resident set
+    threads: dict    # measured: the same as threads of one process, which starts in less time
     unit: int        # steps of the search for the largest edge
 
     def input(self, edge):
         return "x".join(map(str, [1, self.channels] + [edge] * self.axes))
 
 
-FEW = [1, 4, 6, 9, 12]
 MODELS = [
     Model("cnn1d", "cnn1d:base=64,depth=5", 1, 1, [2**k for k in range(16, 29, 2)],
-          [(2**16, WORKERS), (2**18, WORKERS), (2**20, [1, 4, 12])], 2**16),
+          {2**16: [1, 4, 6, 9, 12], 2**18: [1], 2**20: [1]}, {2**16: [28], 2**18: [4, 12]}, 2**16),
     Model("cnn2d", "cnn2d:base=64,depth=5", 3, 2, [2**k for k in range(8, 16)],
-          [(256, WORKERS), (512, WORKERS), (1024, [1, 4, 12])], 32),
+          {256: [1, 4, 6, 9, 12, 28], 512: [1], 1024: [1]}, {512: [4, 12, 28]}, 32),
     Model("cnn3d", "cnn3d:base=64,depth=5", 1, 3, [32, 64, 128, 256, 512, 1024],
-          [(32, FEW), (64, WORKERS), (96, [1, 4])], 8),
-    # 1 GiB of parameters and gradients on each worker: 28 do not fit this machine.
-    Model("fcn2d", "fcn2d:width=1,classes=21", 3, 2, [2**k for k in range(8, 15)],
-          [(128, [1, 4]), (256, [1, 4, 6, 9]), (512, [1])], 32),
+          {32: [1, 4, 6], 64: [1]}, {64: [4, 9, 12, 28]}, 8),
+    # Each worker holds 1 GiB of parameters and gradients, and its kernels as much again and more.
+    Model("fcn2d", "fcn2d:width=1,classes=21", 3, 2, [2**k for k in range(7, 15)],
+          {128: [1, 4], 256: [1], 512: [1]}, {}, 32),
 ]
 
 
@@ -76,44 +75,48 @@ class Tessera:
                                         "--workers", str(workers))
         return self.plans[key]
 
-    def bench(self, model, edge, workers):
-        return self.call("bench", model.spec, "--input", model.input(edge), "--workers",
-                         str(workers), "--launch", "mpi" if workers > 1 else "threads",
-                         "--iterations", "1", "--warmup", "0")
+    def bench(self, model, edge, workers, launch):
+        return self.call("bench", model.spec, "--input", model.input(edge), "--workers", str(workers),
+                         "--launch", launch, "--iterations", "1", "--warmup", "0")
 
 
-def row(model, edge, workers, kind, answer):
+def row(model, edge, workers, launch, answer):
     """The fullest worker's bytes; workspace and resident set are known only where measured."""
+    resident = answer["peak_rss_bytes"] if launch == "mpi" else [""]
     return {"model": model.name, "input": model.input(edge), "edge": edge, "workers": workers,
-            "grid": "x".join(map(str, answer["plan"]["space"])) or "1", "kind": kind,
+            "grid": "x".join(map(str, answer["plan"]["space"])) or "1", "kind": "measured" if launch else "predicted", "launch": launch,
             "value_bytes": max(answer["peak_value_bytes"]),
             "parameter_bytes": max(answer["parameter_bytes"]),
             "workspace_bytes": max(answer.get("workspace_bytes", [""])),
-            "resident_bytes": max(answer.get("peak_rss_bytes", [""]))}
+            "resident_bytes": max(resident)}
 
 
 def predict(tessera):
-    return [row(model, edge, workers, "predicted", tessera.plan(model, edge, workers))
+    return [row(model, edge, workers, "", tessera.plan(model, edge, workers))
             for model in MODELS
-            for edge in sorted(set(model.edges) | {edge for edge, _ in model.measured})
+            for edge in sorted({*model.edges, *model.processes, *model.threads})
             for workers in WORKERS]
 
 
+def measure_point(tessera, model, edge, workers, launch):
+    start = time.monotonic()
+    predicted = tessera.plan(model, edge, workers)
+    measured = tessera.bench(model, edge, workers, launch)
+    for field in ("plan", "peak_value_bytes", "parameter_bytes"):
+        if predicted[field] != measured[field]:
+            sys.exit(f"{model.spec} {model.input(edge)} on {workers}: {field} measured "
+                     f"{measured[field]}, predicted {predicted[field]}")
+    print(f"measured {model.name} {model.input(edge)} on {workers} ({launch}), as predicted: "
+          f"{time.monotonic() - start:.1f} s", file=sys.stderr)
+    return row(model, edge, workers, launch, measured)
+
+
 def measure(tessera):
-    rows = []
-    for model in MODELS:
-        for edge, counts in model.measured:
-            for workers in counts:
-                start = time.monotonic()
-                predicted, measured = tessera.plan(model, edge, workers), tessera.bench(model, edge, workers)
-                for field in ("plan", "peak_value_bytes", "parameter_bytes"):
-                    if predicted[field] != measured[field]:
-                        sys.exit(f"{model.spec} {model.input(edge)} on {workers}: {field} measured "
-                                 f"{measured[field]}, predicted {predicted[field]}")
-                rows.append(row(model, edge, workers, "measured", measured))
-                print(f"measured {model.name} {model.input(edge)} on {workers}, as predicted "
-                      f"({time.monotonic() - start:.1f} s)", file=sys.stderr)
-    return rows
+    return [measure_point(tessera, model, edge, workers, launch)
+            for model in MODELS
+            for launch, points in (("mpi", model.processes), ("threads", model.threads))
+            for edge, counts in points.items()
+            for workers in counts]
 
 
 def write_csv(path, fields, rows):
@@ -128,8 +131,7 @@ def kept_measurements(path):
         return []
     with open(path, newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["kind"] == "measured"]
-    whole = ["edge", "workers", "value_bytes", "parameter_bytes", "workspace_bytes", "resident_bytes"]
-    return [{**r, **{name: int(r[name]) for name in whole}} for r in rows]
+    return [{name: int(text) if text.isdigit() else text for name, text in r.items()} for r in rows]
 
 
 def main():

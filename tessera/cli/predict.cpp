@@ -7,10 +7,12 @@
 #include "tessera/cli/job_options.h"
 #include "tessera/cli/launch.h"
 #include "tessera/comm/collectives.h"
+#include "tessera/data/npy.h"
 #include "tessera/data/npy_writer.h"
 #include "tessera/data/open.h"
 #include "tessera/data/picture.h"
 #include "tessera/data/png.h"
+#include "tessera/lower/halo_report.h"
 #include "tessera/train/predictor.h"
 
 namespace tessera::cli {
@@ -100,21 +102,30 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
   probabilities.finish();
 }
 
-void draw_first_sample(const Options& options, const Dataset& data) {
+/// The first image, its labels where the data has them per pixel, and what was predicted, with the
+/// workers' boxes.
+void draw_first_sample(const Options& options, const Job& job, const Dataset& data) {
   const Shape shape = data.image_shape();
   if (shape.size() != 3 || shape[1] * shape[2] > kMaxPicturePixels)
     throw_error<InvalidInput>("[--picture] pictures are for 2-D images of at most {} pixels",
                               kMaxPicturePixels);
-  const Box all = Box::whole(shape);
+  const Box all = Box::whole(shape), plane = without_axis(all, 0);
   at::Tensor image = at::empty(shape, at::kFloat);
   data.load_image(0, all, image);
-  const std::unique_ptr<Dataset> classes =
-      open_dataset("npy:" + options.output + "," + options.output, shape, 1, 0);
-  at::Tensor labels = at::empty({shape[1], shape[2]}, at::kLong);
-  classes->load_target(0, without_axis(all, 0), labels);
-  const Canvas canvas = side_by_side(
-      {{"image", picture_of(image)}, {"prediction", picture_of_classes(labels)}}, {});
-  write_png(options.picture, canvas.image());
+  std::vector<Panel> panels{{"image", picture_of(image)}};
+  at::Tensor labels = at::empty(plane.shape(), at::kLong);
+  if (data.per_pixel()) {
+    data.load_target(0, plane, labels);
+    panels.push_back({"truth", picture_of_classes(labels)});
+    NpyArray(options.output).read({{0, 1}, plane[0], plane[1]}, labels.unsqueeze(0));
+    panels.push_back({"prediction", picture_of_classes(labels)});
+  }
+  PanelOptions drawing;
+  drawing.zoom = std::max<int64_t>(1, 256 / std::max(shape[1], shape[2]));
+  const Layout layout = input_layout(job.graph, job.plan);
+  for (const Piece& piece : layout.pieces())
+    if (piece.box[0].begin == 0) drawing.boxes.push_back({piece.box[2], piece.box[3]});
+  write_png(options.picture, side_by_side(panels, drawing).image());
 }
 
 int run(const Options& options) {
@@ -127,7 +138,7 @@ int run(const Options& options) {
   const int code = run_on_ranks(request, [&](Transport& transport) {
     predict_rank(options, job, lowered, *data, transport);
     if (transport.rank() != 0) return;
-    if (!options.picture.empty()) draw_first_sample(options, *data);
+    if (!options.picture.empty()) draw_first_sample(options, job, *data);
     fmt::print("{} samples -> {}\n", data->size(), options.output);
   });
   return code;
