@@ -7,7 +7,9 @@ find_package(OpenMP REQUIRED) # at::parallel_for is inline, and serial without i
 # Torch as a system include: its headers do not pass our warnings.
 add_library(tessera_torch INTERFACE)
 target_include_directories(tessera_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_link_libraries(tessera_torch INTERFACE ${TORCH_LIBRARIES} Threads::Threads
+# libstdc++ before torch: Python's torch libraries export parts of an older std::filesystem, which
+# crash when they are found first.
+target_link_libraries(tessera_torch INTERFACE stdc++ ${TORCH_LIBRARIES} Threads::Threads
                                               OpenMP::OpenMP_CXX)
 separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(tessera_torch INTERFACE ${torch_flags})

@@ -100,10 +100,9 @@ bool Trainer::update() {
   if (job_.config.accumulation > 1)
     for (int bucket = 0; bucket < parameters_.num_buckets(); ++bucket)
       parameters_.bucket(bucket).div_(static_cast<double>(job_.config.accumulation));
-  if (job_.config.clip_norm > 0) {
-    gradient_norm_ = clip_gradients(gradients, job_.config.clip_norm);
-    if (!std::isfinite(gradient_norm_)) return false;
-  }
+  gradient_norm_ = job_.config.clip_norm > 0 ? clip_gradients(gradients, job_.config.clip_norm)
+                                             : gradient_norm(gradients);
+  if (!std::isfinite(gradient_norm_)) return false;
   optimiser_->set_learning_rate(learning_rate_.at(step_));
   optimiser_->step(parameters_.values(), gradients);
   return true;
@@ -118,6 +117,18 @@ void Trainer::handle_bad_step(double loss) {
       progress_->say(fmt::format("step {}: the loss is {}; the step is skipped", step_ + 1, loss));
     return;
   }
+  fail_together(bad_sample());
+  const std::string norm = std::isfinite(loss)
+                               ? fmt::format(", the gradient's norm {}", gradient_norm_)
+                               : std::string();
+  throw_error<InvalidInput>(
+      "[train] step {}: the loss is {}{}; lower --learning-rate, clip with --clip-norm, or use "
+      "--on-nan skip",
+      step_ + 1, loss, norm);
+}
+
+/// What is wrong with this rank's part of the step's samples; empty where nothing is.
+std::string Trainer::bad_sample() {
   const Program& program = job_.micro_steps[0].programs[transport_->rank()];
   for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
     for (const BatchBox& request : loads_of(job_.micro_steps[0].graph, program)) {
@@ -127,17 +138,14 @@ void Trainer::handle_bad_step(double loss) {
       loader_.load(request, batch, box);
       if (const std::optional<Shape> place = first_non_finite(box)) {
         const int64_t entry = request.box[0].begin + (*place)[0];
-        throw_error<InvalidInput>(
-            "[train] rank {}/{}: step {}: training sample {} holds a value that is no finite number, "
-            "{} behind {}; mend the data, or use --on-nan skip",
-            transport_->rank(), transport_->size(), step_ + 1, loader_.plan().sample(batch, entry),
-            to_string(*place), to_string(request.box));
+        return fmt::format(
+            "[train] step {}: training sample {} holds a value that is no finite number, {} behind "
+            "{}; mend the data, or use --on-nan skip",
+            step_ + 1, loader_.plan().sample(batch, entry), to_string(*place),
+            to_string(request.box));
       }
     }
-  throw_error<InvalidInput>(
-      "[train] step {}: the loss is {}, the gradient's norm {}; lower --learning-rate, clip with --clip-norm, or "
-      "use --on-nan skip",
-      step_ + 1, loss, gradient_norm_);
+  return "";
 }
 
 void Trainer::validate() {
@@ -158,10 +166,11 @@ void Trainer::validate() {
 }
 
 bool Trainer::anyone_wants_to_stop() {
-  double wishes = stop_requested.load() ? 1 : 0;
-  AllReduce sum(*transport_, everyone_, &wishes, 1, SumType::kFloat64);
+  double votes[] = {stop_requested.load() ? 1.0 : 0.0, complaint_.empty() ? 0.0 : 1.0};
+  AllReduce sum(*transport_, everyone_, votes, 2, SumType::kFloat64);
   sum.finish();
-  return wishes > 0;
+  if (votes[1] > 0) fail_together(complaint_);
+  return votes[0] > 0;
 }
 
 void Trainer::log_step(double loss) {
@@ -179,7 +188,11 @@ void Trainer::log_step(double loss) {
     score([](const ValidationResult& v) { return v.scores.accuracy; });
     score([](const ValidationResult& v) { return v.scores.mean_iou; });
     score([](const ValidationResult& v) { return v.scores.mean_dice; });
-    metrics_->append(step_, row);
+    try {
+      metrics_->append(step_, row);
+    } catch (const InvalidInput& error) {
+      complaint_ = error.what();  // told to all where they meet next
+    }
   }
   if (!progress_) return;
   const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();

@@ -8,6 +8,7 @@
 //   threads::run_ranks(job.plan.num_ranks(), [&](Transport& t) { Trainer(job, &t).run(); });
 
 #include <atomic>
+#include <functional>
 #include <optional>
 
 #include "tessera/checkpoint/checkpoint.h"
@@ -49,16 +50,21 @@ class Trainer {
  private:
   bool is_first() const { return transport_->rank() == 0; }
   void start_or_resume();
+  std::string claim_folder();
+  void open_records(const std::string& resumed_from);
   void restore(const TrainingState& state);
   TrainingState snapshot() const;
   double train_step();
   void run_micro_step(int64_t micro);
   bool update();
   void handle_bad_step(double loss);
+  std::string bad_sample();
   void validate();
   void save_checkpoint(bool is_best);
   void check_ranks_agree();
   bool anyone_wants_to_stop();
+  void together(const std::function<void()>& work);
+  void fail_together(const std::string& complaint);
   std::string broadcast_text(const std::string& text);
   void log_step(double loss);
   void finish_run();
@@ -83,6 +89,7 @@ class Trainer {
   int64_t step_ = 0;
   double gradient_norm_ = 0;
   bool improved_ = false;
+  std::string complaint_;  // of metrics.csv, until all ranks hear of it
   TrainOutcome outcome_;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "tessera/base/error.h"
@@ -20,34 +21,46 @@ const std::vector<std::string> kMetrics{"epoch",    "loss",     "learning_rate",
 void Trainer::start_or_resume() {
   const TrainConfig& config = job_.config;
   std::string path;
-  if (is_first()) {
-    folder_.emplace(config.folder);
-    checkpoints_.claim();
-    if (config.resume == "auto")
-      path = checkpoints_.latest_valid().value_or("");
-    else if (config.resume != "no")
-      path = config.resume;
-  }
+  together([&] {
+    if (is_first()) path = claim_folder();
+  });
   path = broadcast_text(path);
-  if (!path.empty())
-    restore(checkpoints_.load(path));
-  else if (!config.init_weights.empty())
-    load_weights(config.init_weights, job_.graph, parameters_.values());
-  if (is_first()) {
-    const std::optional<int64_t> resumed = path.empty() ? std::nullopt : std::optional(step_);
-    RunDescription description{to_json(config), to_json(job_.plan), job_.plan.num_ranks(),
-                               transport_name_, config.seed, resumed};
-    folder_->write_description(description);
-    metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
-  }
+  together([&] {
+    if (!path.empty())
+      restore(checkpoints_.load(path));
+    else if (!config.init_weights.empty())
+      load_weights(config.init_weights, job_.graph, parameters_.values());
+    if (is_first()) open_records(path);
+  });
+}
+
+/// Rank 0: takes the run folder; returns the checkpoint to resume from, or nothing.
+std::string Trainer::claim_folder() {
+  folder_.emplace(job_.config.folder);
+  checkpoints_.claim();
+  if (job_.config.resume == "no") return "";
+  if (job_.config.resume != "auto") return job_.config.resume;
+  return checkpoints_.latest_valid().value_or("");
+}
+
+/// Rank 0: run.json, metrics.csv and the progress shown, from where the run is now.
+void Trainer::open_records(const std::string& resumed_from) {
+  const TrainConfig& config = job_.config;
+  const std::optional<int64_t> resumed = resumed_from.empty() ? std::nullopt : std::optional(step_);
+  RunDescription description{to_json(config), to_json(job_.plan), job_.plan.num_ranks(),
+                             transport_name_, config.seed, resumed};
+  folder_->write_description(description);
+  metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
   ProgressOptions options;
   options.style = progress_style(transport_->rank());
   options.first_step = step_;
   options.total_steps = job_.total_steps;
   options.num_epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
-  if (is_first()) progress_.emplace(options);
-  if (progress_ && !path.empty())
-    progress_->say(fmt::format("resumed at step {} from {}", step_, path));
+  progress_.emplace(options);
+  if (resumed)
+    progress_->say(fmt::format("resumed at step {} from {}", step_, resumed_from));
+  else if (config.resume == "auto" && !scan_checkpoints(config.folder + "/checkpoints").empty())
+    progress_->say("no checkpoint in the run folder can be used; the run starts anew");
 }
 
 void Trainer::restore(const TrainingState& state) {
@@ -108,19 +121,53 @@ void Trainer::check_ranks_agree() {
 void Trainer::save_checkpoint(bool is_best) {
   check_ranks_agree();
   std::string path;
-  if (is_first()) {
+  together([&] {
+    if (!is_first()) return;
     if (metrics_) metrics_->sync();
     path = checkpoints_.save(snapshot(), is_best);
-  }
+  });
   outcome_.checkpoint = broadcast_text(path);
 }
 
 void Trainer::finish_run() {
   outcome_.steps = step_;
   if (progress_) progress_->finish();
-  if (is_first() && !job_.config.save_weights.empty())
-    save_weights(job_.config.save_weights, job_.graph, parameters_.values());
-  barrier(*transport_, everyone_);
+  together([&] {
+    if (is_first() && !job_.config.save_weights.empty())
+      save_weights(job_.config.save_weights, job_.graph, parameters_.values());
+  });
+}
+
+/// Work that may fail on some ranks for a reason that the user can mend: then it fails on all.
+void Trainer::together(const std::function<void()>& work) {
+  std::string complaint;
+  try {
+    work();
+  } catch (const InvalidInput& error) {
+    complaint = error.what();
+  }
+  fail_together(complaint);
+}
+
+/// Collective. Where any rank complains, all throw the complaint of the first that does. A rank
+/// that threw alone would leave the others with a lost peer, and the job with the wrong exit code.
+void Trainer::fail_together(const std::string& complaint) {
+  std::vector<int64_t> sizes(everyone_.size());
+  sizes[transport_->rank()] = static_cast<int64_t>(complaint.size());
+  AllGather gather(*transport_, everyone_, std::vector<int64_t>(everyone_.size(), sizeof(int64_t)),
+                   sizes.data());
+  gather.finish();
+  const auto first = std::find_if(sizes.begin(), sizes.end(), [](int64_t n) { return n > 0; });
+  if (first == sizes.end()) return;
+  std::string text = complaint;
+  text.resize(static_cast<size_t>(*first));
+  broadcast(*transport_, everyone_, static_cast<int>(first - sizes.begin()), text.data(), *first);
+  try {
+    barrier(*transport_, everyone_);  // nobody leaves before all have the text
+  } catch (const CommError&) {
+    // Another has left the barrier and thrown already: we have the text too.
+  }
+  throw InvalidInput(text);
 }
 
 std::string Trainer::broadcast_text(const std::string& text) {

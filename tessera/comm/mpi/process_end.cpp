@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 
 #include "tessera/comm/mpi/rank_record.h"
@@ -19,20 +18,16 @@ std::atomic<bool> must_end_job{false};
 void at_exit(int exit_code, void*) {
   const bool abort = must_end_job;
   if (abort && exit_code == 0) exit_code = kRankFailed;
-  record_exit(exit_code);
-  if (!abort) return;
   std::fflush(nullptr);  // MPI_Abort does not
-  abort_job(exit_code);
+  record_exit(exit_code);
+  if (exit_code != 0) await_exits(std::chrono::milliseconds(1'000));
+  if (abort) abort_job(exit_code);
 }
 
 }  // namespace
 
 // on_exit and not atexit: only it is told the exit code.
 void hook_exit() { on_exit(at_exit, nullptr); }
-
-void shield_exit() noexcept {
-  if (std::getenv(kRecordFolderVariable)) std::signal(SIGTERM, SIG_IGN);
-}
 
 void end_job_at_exit() noexcept { must_end_job = true; }
 

@@ -7,13 +7,10 @@
 
 namespace tessera::mpi {
 
-/// From now on the program's exit leaves its code in the rank's record.
+/// From now on the program's exit leaves its code in the rank's record. With a code other than 0 it
+/// waits a moment for the others to do the same: mpirun kills all ranks, and drops what they have
+/// just written, when the first one returns such a code.
 void hook_exit();
-
-/// MPI is finalised, and the program is about to return its exit code. mpirun ends all ranks when
-/// the first one returns a code other than 0; under our launcher, which compares the codes of all
-/// ranks, this one does not let itself be stopped by that (mpirun insists a second later).
-void shield_exit() noexcept;
 
 /// MPI will not be finalised: the program's exit shall end the whole job.
 void end_job_at_exit() noexcept;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "tessera/comm/mpi/environment.h"
 
@@ -73,6 +74,15 @@ void record_failure(FailureKind kind, const std::string& text) noexcept {
 }
 
 void record_exit(int exit_code) noexcept { append(fmt::format("exit {}", exit_code)); }
+
+void await_exits(std::chrono::milliseconds limit) noexcept {
+  const char* folder = std::getenv(kRecordFolderVariable);
+  if (!folder) return;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  for (int rank = 0; rank < launched_size().value_or(0); ++rank)
+    while (!read_record(folder, rank).exit_code && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
 
 RankRecord read_record(const std::string& folder, int rank) {
   RankRecord record;

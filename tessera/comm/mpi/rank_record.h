@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ enum class FailureKind { kFound, kAborted, kHeard };
 void record_start() noexcept;
 void record_failure(FailureKind kind, const std::string& text) noexcept;
 void record_exit(int exit_code) noexcept;
+/// Returns when all ranks have noted their exit code, at the latest after `limit`.
+void await_exits(std::chrono::milliseconds limit) noexcept;
 
 struct RankRecord {
   pid_t pid = 0;  // 0: the rank never came so far

@@ -96,7 +96,7 @@ void Station::carry_out(const Desk::Orders& orders) {
 void Station::listen() {
   wire_->receive(Channel::kControl, kAnyRank, incoming_.data(), kControlBytes,
                  [this](const Arrival& arrival) {
-                   if (arrival.cancelled) return;
+                   if (arrival.cancelled || closing_) return;  // a late answer
                    const Control control = decode(incoming_.data(), arrival.bytes);
                    listen();
                    handle(arrival.from, control);
@@ -236,12 +236,12 @@ bool Station::may_end(Clock::time_point now) const {
 
 void Station::close() {
   if (!all_departed()) return end_job_at_exit();
+  closing_ = true;
   wire_->cancel_receives();
   const Clock::time_point limit = Clock::now() + kLongestDrain;
   while (wire_->num_pending() > 0 && Clock::now() < limit)
     if (wire_->poll() == 0) std::this_thread::yield();
   desk_->last_step(kLongestFinalise);
-  shield_exit();  // before the first rank can get out
   wire_->finalise();
 }
 

@@ -67,6 +67,7 @@ class Station {
   bool failed_ = false;
   bool released_ = false;
   bool leaving_ = false;
+  bool closing_ = false;  // all have left: nothing that still comes matters
 };
 
 }  // namespace tessera::mpi

@@ -1,0 +1,91 @@
+// One process of an MPI job dies or stops: the job ends soon, says which rank it was, returns 3,
+// leaves no process behind, and the same command continues.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <random>
+
+#include "tests/fault/train/train_fault.h"
+
+namespace tessera {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::vector<std::string> kMpi{"--launch", "mpi"};
+
+class KilledRank : public TrainFault {
+ protected:
+  void SetUp() override {
+    if (!mpirun_is_installed()) GTEST_SKIP() << "no mpirun on this machine";
+  }
+
+  static bool all_ranks_are_there(const Program& job) { return job.ranks().size() == kRanks; }
+
+  /// Waits for the end that the loss of a rank must lead to.
+  static void expect_end(Program& job, const std::string& message) {
+    const Clock::time_point begin = Clock::now();
+    // Ten seconds are promised on a machine of one's own; this one may be busy.
+    const auto exit_code = job.wait(std::chrono::seconds(30));
+    ASSERT_TRUE(exit_code) << "the job goes on without the rank";
+    const std::chrono::duration<double> seconds = Clock::now() - begin;
+    fmt::print("ended {:.1f} s after it\n", seconds.count());
+    EXPECT_EQ(*exit_code, 3) << job.errors();
+    expect_contains(job.errors(), message);
+  }
+};
+
+TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
+  constexpr uint64_t kSeed = 4;
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 4; ++round) {
+    const int victim = static_cast<int>(random() % kRanks);
+    const int64_t moment = last_step(run()) + 1 + static_cast<int64_t>(random() % 16);
+    SCOPED_TRACE(fmt::format("seed {}: rank {} dies behind step {}", kSeed, victim, moment));
+    Program job(command(kMpi), file("log"));
+    ASSERT_TRUE(await([&] { return last_step(run()) >= moment || job.ended(); }));
+    const auto ranks = job.ranks();
+    ASSERT_TRUE(ranks.contains(victim)) << job.errors();
+    kill(ranks.at(victim), SIGKILL);
+    expect_end(job, fmt::format("tessera: rank {} (pid {}) was killed by signal 9", victim,
+                                ranks.at(victim)));
+    expect_whole_checkpoints();
+  }
+  expect_resumes_and_finishes(kMpi);
+}
+
+TEST_F(KilledRank, MayDieBeforeItHasBegun) {
+  Program job(command(kMpi), file("log"));
+  ASSERT_TRUE(await([&] { return all_ranks_are_there(job); }));
+  kill(job.ranks().at(1), SIGKILL);
+  expect_end(job, "tessera: rank 1 (pid ");
+}
+
+TEST_F(KilledRank, ThatIsOnlyStoppedIsFoundByItsSilence) {
+  for (const int victim : {0, 2}) {
+    const int64_t moment = last_step(run()) + 5;
+    Program job(command({"--launch", "mpi", "--timeout", "6"}), file("log"));
+    ASSERT_TRUE(await([&] { return last_step(run()) >= moment || job.ended(); }));
+    const auto ranks = job.ranks();
+    ASSERT_TRUE(ranks.contains(victim)) << job.errors();
+    kill(ranks.at(victim), SIGSTOP);
+    expect_end(job, fmt::format("rank {} has not been heard of for ", victim));
+    EXPECT_TRUE(await([] { return living_descendants().empty(); })) << "the stopped one stays";
+  }
+  expect_resumes_and_finishes();
+}
+
+TEST_F(KilledRank, GoesWithTheLauncher) {
+  {
+    Program job(command(kMpi), file("log"));
+    ASSERT_TRUE(await([&] { return last_step(run()) >= 5 || job.ended(); }));
+    job.signal(SIGKILL);
+    ASSERT_EQ(job.wait(), 128 + SIGKILL) << job.errors();
+    EXPECT_TRUE(await([] { return living_descendants().empty(); })) << "ranks without a launcher";
+  }
+  expect_resumes_and_finishes();
+}
+
+}  // namespace
+}  // namespace tessera
