@@ -63,7 +63,8 @@ def markdown(models, rows):
     for workers in WORKERS:
         cells = [size_text(edge[m.name, workers], m.axes) for m in models]
         lines.append(f"| {workers} | " + " | ".join(cells) + " |")
-    lines += ["", "| model | workers | BigConv | pixels against one GPU | Tessera | pixels against one worker |",
+    lines += ["",
+              "| model | workers | BigConv | pixels against one GPU | Tessera | pixels against one worker |",
               "|---|---:|---:|---:|---:|---:|"]
     for model in models:
         published = BIGCONV[model.name]

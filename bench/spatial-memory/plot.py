@@ -109,8 +109,8 @@ def memory_plot(names, workers, rows):
            f'<rect width="{2 * WIDTH}" height="{height}" fill="white"/>',
            text(WIDTH, 24, "Memory of the fullest worker against input size, batch 1, float32",
                 extra=' font-size="16" font-weight="bold"'),
-           text(WIDTH, 46, "line: values + parameters and gradients, predicted, for the number of workers "
-                "at its end; ● the same, measured; ○ resident set of the worker's process, measured")]
+           text(WIDTH, 46, "line: values + parameters + gradients, predicted (at its end: workers)    "
+                "● the same, measured    ○ resident set, measured")]
     for index, name in enumerate(names):
         out.append(f'<g transform="translate({index % 2 * WIDTH} {HEADER + index // 2 * HEIGHT})">')
         out += panel(name, workers, rows) + ["</g>"]

@@ -18,6 +18,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+sys.dont_write_bytecode = True  # before our own modules: leave no cache in the working tree
 import fit
 import plot
 
@@ -84,7 +85,8 @@ def row(model, edge, workers, launch, answer):
     """The fullest worker's bytes; workspace and resident set are known only where measured."""
     resident = answer["peak_rss_bytes"] if launch == "mpi" else [""]
     return {"model": model.name, "input": model.input(edge), "edge": edge, "workers": workers,
-            "grid": "x".join(map(str, answer["plan"]["space"])) or "1", "kind": "measured" if launch else "predicted", "launch": launch,
+            "grid": "x".join(map(str, answer["plan"]["space"])),
+            "kind": "measured" if launch else "predicted", "launch": launch,
             "value_bytes": max(answer["peak_value_bytes"]),
             "parameter_bytes": max(answer["parameter_bytes"]),
             "workspace_bytes": max(answer.get("workspace_bytes", [""])),

@@ -1,6 +1,7 @@
 #include "tessera/train/predictor.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/transform.h"
 #include "tessera/lower/inference.h"
 
 namespace tessera {
@@ -8,21 +9,10 @@ namespace {
 
 /// The graph without its losses and without the labels, which nobody has at prediction.
 Graph without_losses(const Graph& graph) {
-  Graph result;
-  std::vector<ValueId> ids(graph.values().size(), -1);
-  for (const Parameter& parameter : graph.parameters()) result.add_parameter(parameter);
-  for (ValueId input : graph.inputs())
-    if (graph.type(input).element == Element::kReal)
-      ids[input] = result.add_input(graph.value(input).name, graph.type(input));
-  for (const Node& node : graph.nodes()) {
-    if (node.op->is_loss()) continue;
-    std::vector<ValueId> inputs;
-    for (ValueId input : node.inputs) inputs.push_back(ids[input]);
-    ids[node.output] =
-        result.add_node(node.name, node.op, inputs, node.parameters, node.buffers);
-  }
-  for (ValueId output : graph.outputs()) result.mark_output(ids[output]);
-  return result;
+  const auto drop_losses = [](Graph&, const Node& node, const std::vector<ValueId>&) {
+    return node.op->is_loss() ? std::optional<ValueId>(-1) : std::nullopt;
+  };
+  return transform(graph, drop_losses, UnreadInputs::kDrop);
 }
 
 }  // namespace

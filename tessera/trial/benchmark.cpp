@@ -130,13 +130,9 @@ BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport
 }
 
 BenchReport benchmark(const Graph& graph, const BenchOptions& options) {
-  BenchReport report;
-  run_on_threads(options.plan.num_ranks(), options.threads, options.timeout_seconds,
-                 [&](Transport& transport) {
-                   BenchReport own = benchmark(graph, options, transport);
-                   if (transport.rank() == 0) report = std::move(own);
-                 });
-  return report;
+  return report_from_threads<BenchReport>(
+      options.plan.num_ranks(), options.threads, options.timeout_seconds,
+      [&](Transport& transport) { return benchmark(graph, options, transport); });
 }
 
 }  // namespace tessera

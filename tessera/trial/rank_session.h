@@ -44,4 +44,16 @@ class RankSession {
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
                     const std::function<void(Transport&)>& body);
 
+/// The same for a body that gives a report: rank 0's.
+template <class Report>
+Report report_from_threads(int ranks, int threads_per_rank, double timeout_seconds,
+                           const std::function<Report(Transport&)>& body) {
+  Report report;
+  run_on_threads(ranks, threads_per_rank, timeout_seconds, [&](Transport& transport) {
+    Report own = body(transport);
+    if (transport.rank() == 0) report = std::move(own);
+  });
+  return report;
+}
+
 }  // namespace tessera

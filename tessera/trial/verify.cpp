@@ -211,13 +211,9 @@ VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport&
 }
 
 VerifyReport verify(const Graph& graph, const VerifyOptions& options) {
-  VerifyReport report;
-  run_on_threads(options.plan.num_ranks(), options.threads, options.timeout_seconds,
-                 [&](Transport& transport) {
-                   VerifyReport own = verify(graph, options, transport);
-                   if (transport.rank() == 0) report = std::move(own);
-                 });
-  return report;
+  return report_from_threads<VerifyReport>(
+      options.plan.num_ranks(), options.threads, options.timeout_seconds,
+      [&](Transport& transport) { return verify(graph, options, transport); });
 }
 
 }  // namespace tessera

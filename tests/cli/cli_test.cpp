@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -97,6 +98,35 @@ TEST(Cli, PlanFileIsAPlacement) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["ranks"], 6) << outcome.err;
 }
 
+TEST(Cli, TrainsResumesAndPredicts) {
+  const std::string folder = testing::TempDir() + "tessera_cli_" + std::to_string(getpid());
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/run.toml") << "[model]\nname = \"unet2d:base=2,depth=2,classes=3\"\n"
+                                         "input = \"2x1x32x24\"\n"
+                                         "[data]\nsource = \"synthetic:samples=8,classes=3\"\n";
+  const std::string train = "train --config " + folder + "/run.toml --space 2x1 --run " + folder +
+                            "/run --save-weights " + folder + "/w.safetensors --json ";
+  const Outcome first = tessera(train + "--steps 3");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(nlohmann::json::parse(first.out)["steps"], 3);
+  const Outcome second = tessera(train + "--steps 5");
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.err.find("resumed at step 3"), std::string::npos) << second.err;
+  for (const char* file : {"/run/run.json", "/run/metrics.csv", "/w.safetensors"})
+    EXPECT_TRUE(std::filesystem::exists(folder + file)) << file;
+
+  const Outcome prediction = tessera(
+      "predict unet2d:base=2,depth=2,classes=3 --input 1x1x32x24 --space 1x2 --weights " + folder +
+      "/w.safetensors --images synthetic:samples=2,classes=3 --output " + folder +
+      "/classes.npy --probabilities " + folder + "/p.npy --picture " + folder + "/p.png");
+  EXPECT_EQ(prediction.exit_code, 0) << prediction.err;
+  EXPECT_GT(std::filesystem::file_size(folder + "/classes.npy"), 2u * 32 * 24);
+  EXPECT_GT(std::filesystem::file_size(folder + "/p.npy"), 4u * 2 * 3 * 32 * 24);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/p.png"));
+  std::filesystem::remove_all(folder);
+}
+
 struct Refusal {
   std::string arguments;
   int exit_code;
@@ -147,6 +177,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"plan " + kNet + "--memory lots", 2, "16GiB"},
         Refusal{"plan " + kNet + "--input 1x3x64x64 --memory 100KiB", 4, "limit"},
         Refusal{"verify " + kNet + "--input 1x3x64x64 --memory 100KiB", 4, "limit"},
+        Refusal{"train unet2d --data nosuch:x --run /tmp/tessera_never", 2, "synthetic"},
+        Refusal{"train --config /nonexistent.toml", 2, "nonexistent"},
+        Refusal{"train unet2d:classes=2 --data synthetic:classes=4 --run /tmp/tessera_never", 2, "classes"},
+        Refusal{"train unet2d --steps 0 --run /tmp/tessera_never", 2, "steps"},
+        Refusal{"train cnn2d --data synthetic --run /tmp/tessera_never", 2, "per sample"},
+        Refusal{"predict unet2d --images synthetic --output /tmp/o.npy", 2, "--weights"},
+        Refusal{"predict " + kNet + "--images synthetic --output /tmp/o.npy --weights /nonexistent.safetensors", 2, "nonexistent"},
         Refusal{"bench unet2d --input 1x3x60000x60000", 4, "free"},
         Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 900MiB", 4, "use more workers"}));
 

@@ -40,12 +40,10 @@ TEST_F(MpiDying, ACrashedRankIsNamed) {
 }
 
 TEST_F(MpiDying, AStoppedRankIsFoundByItsSilence) {
-  for (const char* victim : {"0", "2"}) {
-    const JobResult result = play(4, "stop", {victim});
-    EXPECT_EQ(result.exit_code, 3);
-    expect_contains(result, fmt::format("rank {} has not been heard of for ", victim));
-    expect_contains(result, "it may be stopped or its node may be gone");
-  }
+  const JobResult result = play(4, "stop", {"2"});
+  EXPECT_EQ(result.exit_code, 3);
+  expect_contains(result, "rank 2 has not been heard of for ");
+  expect_contains(result, "it may be stopped or its node may be gone");
 }
 
 TEST_F(MpiDying, ARankStoppedInTheMidstOfTrafficEndsTheJob) {

@@ -1,4 +1,6 @@
-// The program under a launcher that was told another number of ranks.
+// Starts that cannot be right: another number of ranks than the placement has, a folder in use.
+
+#include <csignal>
 
 #include "tests/fault/train/train_fault.h"
 
@@ -18,6 +20,19 @@ TEST_F(Launch, WithTheWrongNumberOfRanksIsRefused) {
     expect_contains(outcome.errors, "the placement has 3 ranks, the launcher started ");
     expect_contains(outcome.errors, "--space");
   }
+}
+
+TEST_F(Launch, OfASecondRunInAFolderInUseIsRefused) {
+  Program first(command({"--steps", "100000"}), file("first"));
+  ASSERT_TRUE(await([&] { return last_step(run()) >= 3 || first.ended(); }));
+  const Outcome second = play(command());
+  EXPECT_EQ(second.exit_code, 2);
+  expect_contains(second.errors, "another run is writing to ");
+  const int64_t step = last_step(run());
+  EXPECT_TRUE(await([&] { return last_step(run()) > step; })) << "the first run is disturbed";
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(), 0) << first.errors();
+  expect_whole_checkpoints();
 }
 
 }  // namespace

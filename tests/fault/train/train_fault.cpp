@@ -24,7 +24,7 @@ Words command_in(const std::string& folder) {
           "--space",
           "3x1",
           "--steps",
-          "120",
+          std::to_string(kSteps),
           "--checkpoint-interval",
           "2",
           "--run",
@@ -34,10 +34,6 @@ Words command_in(const std::string& folder) {
 }
 
 }  // namespace
-
-void TrainFault::TearDown() {
-  EXPECT_TRUE(await([] { return living_descendants().empty(); })) << "a process is left behind";
-}
 
 Words TrainFault::command(const Words& more) const {
   Words words = command_in(folder_.path());

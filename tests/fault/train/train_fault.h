@@ -13,12 +13,11 @@
 namespace tessera {
 
 constexpr int kRanks = 3;
+constexpr int kSteps = 80;
 
 class TrainFault : public testing::Test {
  protected:
   using Words = std::vector<std::string>;
-
-  void TearDown() override;
 
   std::string file(const std::string& name) const { return folder_.path() + "/" + name; }
   std::string run() const { return file("run"); }

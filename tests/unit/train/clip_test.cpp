@@ -4,7 +4,7 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <torch/nn/utils/clip_grad.h>
+#include <torch/torch.h>
 
 #include <cmath>
 #include <limits>

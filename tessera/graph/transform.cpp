@@ -1,0 +1,36 @@
+#include "tessera/graph/transform.h"
+
+namespace tessera {
+namespace {
+
+Graph copy(const Graph& graph, const ReplaceNode& replace, const std::vector<bool>& keep_input) {
+  Graph result;
+  std::vector<ValueId> ids(graph.values().size(), -1);
+  for (const Parameter& parameter : graph.parameters()) result.add_parameter(parameter);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId input = graph.inputs()[i];
+    if (keep_input[i]) ids[input] = result.add_input(graph.value(input).name, graph.type(input));
+  }
+  for (const Node& node : graph.nodes()) {
+    std::vector<ValueId> inputs;
+    for (ValueId input : node.inputs) inputs.push_back(ids[input]);
+    const std::optional<ValueId> replaced = replace(result, node, inputs);
+    ids[node.output] = replaced ? *replaced
+                                : result.add_node(node.name, node.op, inputs, node.parameters,
+                                                  node.buffers);
+  }
+  for (ValueId output : graph.outputs()) result.mark_output(ids[output]);
+  return result;
+}
+
+}  // namespace
+
+Graph transform(const Graph& graph, const ReplaceNode& replace, UnreadInputs unread) {
+  std::vector<bool> keep(graph.inputs().size(), true);
+  Graph result = copy(graph, replace, keep);
+  if (unread == UnreadInputs::kKeep) return result;
+  for (size_t i = 0; i < keep.size(); ++i) keep[i] = !result.value(result.inputs()[i]).uses.empty();
+  return copy(graph, replace, keep);
+}
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+#pragma once
+// Copies a graph node by node and lets the caller put something else in a node's place. Parameters,
+// inputs and outputs keep their order; value ids change.
+//
+// Example: a graph without its dropouts
+//   transform(graph, [](Graph&, const Node& node, const std::vector<ValueId>& inputs) {
+//     return node.op->kind() == "dropout" ? std::optional(inputs[0]) : std::nullopt;
+//   });
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+/// Gets the graph that is being made, a node of the old one, and the new values that stand for its
+/// inputs. Gives the new value that stands for its output: -1 where nothing does, none for a plain copy.
+using ReplaceNode =
+    std::function<std::optional<ValueId>(Graph&, const Node&, const std::vector<ValueId>&)>;
+
+/// Inputs that nothing reads are left out where `inputs` says so.
+enum class UnreadInputs { kKeep, kDrop };
+
+Graph transform(const Graph& graph, const ReplaceNode& replace,
+                UnreadInputs unread = UnreadInputs::kKeep);
+
+}  // namespace tessera
