@@ -29,7 +29,8 @@ struct ReduceChunk {
   int64_t count = 0;
 };
 
-/// Even parts; the first `count % members` have one element more. Some are empty if count < members.
+/// Even parts; the first `count % members` have one element more. Some are empty if count <
+/// members.
 inline ReduceChunk reduce_chunk(int64_t count, int64_t members, int64_t index) {
   const int64_t base = count / members, extra = count % members;
   return {index * base + std::min(index, extra), base + (index < extra ? 1 : 0)};

@@ -60,10 +60,10 @@ template <class Kind, class... Args>
 }  // namespace tessera
 
 /// Checks an invariant of ours and throws InternalError with the message when it does not hold.
-#define TESSERA_CHECK(condition, ...)                                                             \
-  do {                                                                                            \
-    if (!(condition))                                                                             \
-      ::tessera::throw_error<::tessera::InternalError>("{}:{}: {} does not hold: {}", __FILE__,   \
-                                                       __LINE__, #condition,                      \
-                                                       ::fmt::format(__VA_ARGS__));               \
+#define TESSERA_CHECK(condition, ...)                                                           \
+  do {                                                                                          \
+    if (!(condition))                                                                           \
+      ::tessera::throw_error<::tessera::InternalError>("{}:{}: {} does not hold: {}", __FILE__, \
+                                                       __LINE__, #condition,                    \
+                                                       ::fmt::format(__VA_ARGS__));             \
   } while (false)

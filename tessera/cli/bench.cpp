@@ -63,8 +63,8 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   fmt::print("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
              options.iterations, report.p10_ms, report.p90_ms);
   if (baseline.median_ms > 0)
-    fmt::print("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
-               baseline.median_ms / report.median_ms, baseline.efficiency);
+    fmt::print("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n",
+               baseline.median_ms, baseline.median_ms / report.median_ms, baseline.efficiency);
   fmt::print("peak resident set of rank 0's process {}\n\n",
              format_bytes(report.per_rank[0].peak_rss_bytes));
   fmt::print("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank", "values",
@@ -73,7 +73,8 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
     const RankMeasurement& r = report.per_rank[rank];
     fmt::print("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
                format_bytes(r.peak_value_bytes), format_bytes(r.parameter_bytes),
-               format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages, r.blocked_ms);
+               format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages,
+               r.blocked_ms);
   }
 }
 

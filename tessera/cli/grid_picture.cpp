@@ -32,9 +32,11 @@ struct Cell {
 std::string draw_layer(const std::vector<std::vector<Cell>>& rows) {
   size_t width = 8;
   for (const auto& row : rows)
-    for (const Cell& cell : row) width = std::max({width, cell.rank.size() + 2, cell.size.size() + 2});
+    for (const Cell& cell : row)
+      width = std::max({width, cell.rank.size() + 2, cell.size.size() + 2});
   const int columns = static_cast<int>(rows[0].size());
-  const auto border = [&](const char* left, const char* cross, const char* right, const char* line) {
+  const auto border = [&](const char* left, const char* cross, const char* right,
+                          const char* line) {
     std::string text = std::string("  ") + left;
     for (int column = 0; column < columns; ++column)
       text += (column ? cross : "") + repeat(line, static_cast<int64_t>(width));
@@ -47,7 +49,8 @@ std::string draw_layer(const std::vector<std::vector<Cell>>& rows) {
       picture += "  │";
       for (int column = 0; column < columns; ++column) {
         const Cell& cell = rows[row][column];
-        picture += (column ? "░" : "") + centred(ranks ? cell.rank : cell.size, static_cast<int>(width));
+        picture +=
+            (column ? "░" : "") + centred(ranks ? cell.rank : cell.size, static_cast<int>(width));
       }
       picture += "│\n";
     }

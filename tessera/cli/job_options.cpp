@@ -27,7 +27,8 @@ std::string read_file(const std::string& path) {
 }
 
 /// Pieces as given: a grid such as 2x2, or a number that we spread over the axes.
-std::vector<int64_t> resolve_pieces(const JobOptions& options, const Graph& graph, const Plan& plan) {
+std::vector<int64_t> resolve_pieces(const JobOptions& options, const Graph& graph,
+                                    const Plan& plan) {
   const std::vector<int64_t> pieces = parse_sizes(options.pieces, "--pieces");
   return pieces.size() == 1 ? best_pieces(graph, plan, pieces[0]) : pieces;
 }
@@ -36,8 +37,7 @@ Plan resolve_plan(const JobOptions& options, const Graph& graph) {
   Plan plan;
   if (!options.plan_file.empty()) return plan_from_json(read_file(options.plan_file));
   plan.data = options.data;
-  if (options.data < 1)
-    throw_error<InvalidInput>("[--data] {} must be at least 1", options.data);
+  if (options.data < 1) throw_error<InvalidInput>("[--data] {} must be at least 1", options.data);
   if (!options.space.empty()) plan.space = parse_sizes(options.space, "--space");
   if (options.workers != 0) {
     if (options.workers < 1)
@@ -90,9 +90,10 @@ void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
   group(command.add_option("--pieces", pieces,
                            "pieces of each worker's part: a number, or per axis as 2x2"),
         "Placement");
-  group(command.add_option("--workers", workers,
-                           "number of workers; the space grid with the least halo traffic is taken"),
-        "Placement");
+  group(
+      command.add_option("--workers", workers,
+                         "number of workers; the space grid with the least halo traffic is taken"),
+      "Placement");
   group(command.add_option("--plan", plan_file, "JSON file with the placement"), "Placement")
       ->excludes("--data")
       ->excludes("--space")
@@ -105,16 +106,18 @@ void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
             ->capture_default_str()
             ->check(CLI::Range(1, 1024)),
         "Run");
-  group(command.add_option("--launch", launch,
-                           "ranks as threads of this process, or as processes under mpirun: mpi")
+  group(command
+            .add_option("--launch", launch,
+                        "ranks as threads of this process, or as processes under mpirun: mpi")
             ->capture_default_str()
             ->check(CLI::IsMember({"threads", "mpi"})),
         "Run");
   group(command.add_option("--memory", memory, "limit per worker: 16GiB"), "Run");
-  group(command.add_option("--timeout", timeout_seconds, "of a wait for another worker, in seconds")
-            ->capture_default_str()
-            ->check(CLI::PositiveNumber),
-        "Run");
+  group(
+      command.add_option("--timeout", timeout_seconds, "of a wait for another worker, in seconds")
+          ->capture_default_str()
+          ->check(CLI::PositiveNumber),
+      "Run");
   group(command.add_flag("--json", json, "one JSON object on stdout"), "Output");
 }
 
@@ -152,7 +155,8 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOpti
   }
   if (where == Where::kThisMachine && all_ranks > free_memory())
     throw_error<OutOfMemory>(
-        "[memory] the {} workers need {} together, this machine has {} free; use a smaller input, or "
+        "[memory] the {} workers need {} together, this machine has {} free; use a smaller input, "
+        "or "
         "`tessera plan` to see what it would need",
         job.plan.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
   return forecasts;

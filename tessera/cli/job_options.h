@@ -1,6 +1,6 @@
 #pragma once
-// The options that commands share: the model, its input, the placement, numbers and limits; and what
-// they resolve to.
+// The options that commands share: the model, its input, the placement, numbers and limits; and
+// what they resolve to.
 
 #include <ATen/ATen.h>
 
@@ -48,8 +48,9 @@ struct Job {
 /// Throws InvalidInput with the remedy for everything that does not fit together.
 Job resolve(const JobOptions& options);
 
-/// Forecasts every rank and throws OutOfMemory, before anything is allocated, where a rank needs more
-/// than the limit, or (without a limit, for a run on this machine) all ranks need more than is free.
+/// Forecasts every rank and throws OutOfMemory, before anything is allocated, where a rank needs
+/// more than the limit, or (without a limit, for a run on this machine) all ranks need more than is
+/// free.
 enum class Where { kAnywhere, kThisMachine };
 std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOptions& options,
                                                  int64_t optimiser_copies, Where where);

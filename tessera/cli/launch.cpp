@@ -24,8 +24,9 @@ void run_mpi_rank(const LaunchRequest& request, const std::function<void(Transpo
       [&](Transport& transport) {
         if (transport.size() != request.ranks)
           throw_error<InvalidInput>(
-              "[launch] the placement has {} ranks, the launcher started {}; start as many, or change "
-              "--data, --space or --workers",
+              "[launch] the placement has {} ranks, the launcher started {}; start as many, or "
+              "change "
+              "the parts of the batch (--data; --replicas in train), --space or --workers",
               request.ranks, transport.size());
         set_rank_threads(request.threads);
         body(transport);

@@ -21,13 +21,15 @@ int fail(int exit_code, const char* what) {
 int run(int argc, char** argv) {
   int exit_code = cli::kOk;
   CLI::App app(
-      "Trains convolutional networks on images that do not fit one device, with exactly the numbers "
+      "Trains convolutional networks on images that do not fit one device, with exactly the "
+      "numbers "
       "that one big device would give.",
       "tessera");
   app.require_subcommand(1);
   app.set_version_flag("--version", TESSERA_VERSION);
-  app.footer("Exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 a rank or the transport "
-             "failed, 4 out of memory.\n`tessera COMMAND --help` shows a command's options.");
+  app.footer(
+      "Exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 a rank or the transport "
+      "failed, 4 out of memory.\n`tessera COMMAND --help` shows a command's options.");
   cli::add_models(app, &exit_code);
   cli::add_verify(app, &exit_code);
   cli::add_plan(app, &exit_code);

@@ -39,7 +39,8 @@ void print_table() {
 }  // namespace
 
 void add_models(CLI::App& app, int*) {
-  CLI::App* command = app.add_subcommand("models", "what the zoo holds: options, parameters, input");
+  CLI::App* command =
+      app.add_subcommand("models", "what the zoo holds: options, parameters, input");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "a JSON list on stdout");
   command->callback([json] { *json ? print_json() : print_table(); });

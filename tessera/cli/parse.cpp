@@ -20,8 +20,10 @@ std::vector<int64_t> parse_sizes(const std::string& text, const std::string& wha
     if (error == std::errc::result_out_of_range)
       throw_error<InvalidInput>("[{}] {} holds a number that is too large", what, text);
     if (error != std::errc() || (next != end && *next != 'x'))
-      throw_error<InvalidInput>("[{}] \"{}\" is not a list of sizes; write them as 2x3", what, text);
-    if (size < 1) throw_error<InvalidInput>("[{}] {} holds {}; sizes are at least 1", what, text, size);
+      throw_error<InvalidInput>("[{}] \"{}\" is not a list of sizes; write them as 2x3", what,
+                                text);
+    if (size < 1)
+      throw_error<InvalidInput>("[{}] {} holds {}; sizes are at least 1", what, text, size);
     if (size > kMaxProduct / product)
       throw_error<InvalidInput>("[{}] {} has more than 2^62 elements", what, text);
     product *= size;
@@ -32,9 +34,16 @@ std::vector<int64_t> parse_sizes(const std::string& text, const std::string& wha
 }
 
 int64_t parse_bytes(const std::string& text, const std::string& what) {
-  static const std::map<std::string, double> units{
-      {"", 1},      {"B", 1},      {"KB", 1e3},       {"MB", 1e6},        {"GB", 1e9},
-      {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1048576.}, {"GiB", 1073741824.}, {"TiB", 1099511627776.}};
+  static const std::map<std::string, double> units{{"", 1},
+                                                   {"B", 1},
+                                                   {"KB", 1e3},
+                                                   {"MB", 1e6},
+                                                   {"GB", 1e9},
+                                                   {"TB", 1e12},
+                                                   {"KiB", 1024},
+                                                   {"MiB", 1048576.},
+                                                   {"GiB", 1073741824.},
+                                                   {"TiB", 1099511627776.}};
   size_t digits = 0;
   double number = NAN;
   try {
@@ -43,8 +52,8 @@ int64_t parse_bytes(const std::string& text, const std::string& what) {
   }
   const auto unit = units.find(text.substr(std::min(digits, text.size())));
   if (std::isnan(number) || number <= 0 || unit == units.end() || number * unit->second > 0x1p62)
-    throw_error<InvalidInput>("[{}] \"{}\" is not a size in bytes; write 16GiB, 500MB or 1024", what,
-                              text);
+    throw_error<InvalidInput>("[{}] \"{}\" is not a size in bytes; write 16GiB, 500MB or 1024",
+                              what, text);
   return static_cast<int64_t>(number * unit->second);
 }
 

@@ -44,7 +44,8 @@ void print_halos(const Job& job) {
   constexpr size_t kMaxRows = 12;
   const std::vector<HaloInfo> halos = halo_report(job.graph, job.plan);
   if (halos.empty()) return;
-  fmt::print("\nhalos (░), in pixels before and after a part, and what crosses in one forward pass\n");
+  fmt::print(
+      "\nhalos (░), in pixels before and after a part, and what crosses in one forward pass\n");
   for (size_t i = 0; i < std::min(halos.size(), kMaxRows); ++i) {
     std::string widths;
     for (const auto& [low, high] : halos[i].widths)

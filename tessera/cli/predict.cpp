@@ -84,8 +84,8 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
   shape[0] = data.size();
   Shape class_shape = shape;
   class_shape.erase(class_shape.begin() + 1);
-  SharedFile class_maps(options.output, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64, class_shape,
-                        transport, everyone);
+  SharedFile class_maps(options.output, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64,
+                        class_shape, transport, everyone);
   SharedFile probabilities(options.probabilities, NpyType::kFloat32, shape, transport, everyone);
   predict(lowered, data, &parameters, &transport, job.real,
           [&](int64_t batch, Box box, const at::Tensor& logits) {
@@ -156,8 +156,7 @@ void add_predict(CLI::App& app, int* exit_code) {
                    "safetensors file, or a checkpoint folder of `tessera train`")
       ->required()
       ->group("Files");
-  command
-      ->add_option("--images", options->images, "npy:images.npy,targets.npy or synthetic:...")
+  command->add_option("--images", options->images, "npy:images.npy,targets.npy or synthetic:...")
       ->required()
       ->group("Files");
   command->add_option("--output", options->output, "class maps: N x space (.npy)")

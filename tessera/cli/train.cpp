@@ -78,7 +78,10 @@ void report(const TrainOutcome& outcome, const Options& options) {
     fmt::print("{}\n", json.dump());
     return;
   }
-  fmt::print("{} after {} steps, loss {:.6f}\n", end, outcome.steps, outcome.loss);
+  if (outcome.resumed_at == outcome.steps)
+    fmt::print("nothing left to do: the run has its {} steps\n", outcome.steps);
+  else
+    fmt::print("{} after {} steps, loss {:.6f}\n", end, outcome.steps, outcome.loss);
   if (outcome.validation)
     fmt::print("validation: loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, Dice {:.3f}\n",
                outcome.validation->loss, outcome.validation->scores.accuracy,
@@ -111,7 +114,8 @@ void add_key(CLI::App& command, const ConfigKey& key, Options* options) {
   };
   CLI::Option* option = nullptr;
   if (key.type == ConfigType::kFlag)
-    option = command.add_flag_callback(key.option, [take] { take("true"); }, key.help);
+    option = command.add_flag_callback(
+        key.option, [take] { take("true"); }, key.help);
   else
     option = command.add_option_function<std::string>(key.option, take, key.help);
   option->group(key.table);
@@ -121,8 +125,9 @@ void add_key(CLI::App& command, const ConfigKey& key, Options* options) {
 
 void add_train(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand(
-      "train", "trains a model on a placement; a run folder keeps checkpoints, and starting the same "
-               "command again resumes");
+      "train",
+      "trains a model on a placement; a run folder keeps checkpoints, and starting the same "
+      "command again resumes");
   auto options = std::make_shared<Options>();
   command->add_option("--config", options->config_file,
                       "TOML file; the command line overrides what it says");

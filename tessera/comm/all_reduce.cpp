@@ -66,7 +66,8 @@ char* AllReduce::chunk(int member) const {
 Batch AllReduce::first_round() {
   const int size = static_cast<int>(group_.size());
   const int64_t element = element_bytes(type_);
-  const int64_t own_bytes = (small() ? count_ : reduce_chunk(count_, size, member_).count) * element;
+  const int64_t own_bytes =
+      (small() ? count_ : reduce_chunk(count_, size, member_).count) * element;
   arrived_ = std::make_unique_for_overwrite<char[]>(own_bytes * (size - 1));
   Batch batch;
   char* slot = arrived_.get();

@@ -55,9 +55,8 @@ void load_noise(const Graph& graph, ValueId input, uint64_t seed, int64_t step, 
   }
   at::Tensor noise = at::empty(box.shape(), at::kDouble);
   double* data = noise.data_ptr<double>();
-  for_each_global_index(box, shape, [&](int64_t local, uint64_t global) {
-    data[local] = key.normal(global);
-  });
+  for_each_global_index(box, shape,
+                        [&](int64_t local, uint64_t global) { data[local] = key.normal(global); });
   target.copy_(noise);
 }
 

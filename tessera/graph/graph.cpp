@@ -46,8 +46,8 @@ ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
       if (node.name == candidate) return true;
     return false;
   };
-  Node node{name, std::move(op), inputs, static_cast<ValueId>(values_.size()),
-            parameters, buffers, {}};
+  Node node{name,       std::move(op), inputs, static_cast<ValueId>(values_.size()),
+            parameters, buffers,       {}};
   for (int suffix = 2; taken(node.name); ++suffix) node.name = fmt::format("{}_{}", name, suffix);
   for (ValueId input : inputs) node.types.inputs.push_back(type(input));
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// A network: operators, the values between them, and named parameters (names as in the PyTorch state
-// dict, so that weights interchange). Nodes are kept in an order in which they can run.
+// A network: operators, the values between them, and named parameters (names as in the PyTorch
+// state dict, so that weights interchange). Nodes are kept in an order in which they can run.
 //
 // Example:
 //   Graph graph;
@@ -70,7 +70,8 @@ class Graph {
   ParameterId add_parameter(const Parameter& parameter);
   /// Infers the output's type. A name in use gets a number behind it.
   ValueId add_node(const std::string& name, std::shared_ptr<const Op> op,
-                   const std::vector<ValueId>& inputs, const std::vector<ParameterId>& parameters = {},
+                   const std::vector<ValueId>& inputs,
+                   const std::vector<ParameterId>& parameters = {},
                    const std::vector<ParameterId>& buffers = {});
   /// A value that the user reads (logits). Losses are found by Op::is_loss().
   void mark_output(ValueId value);

@@ -1,8 +1,8 @@
 #pragma once
 // An operator: what it computes, on any box of its output, and nothing of ranks. The lowering asks
-// the geometric questions (which input box, what is kept, what is reduced) and writes a program; the
-// executor calls the kernels. The reference path calls reference() on whole tensors under autograd
-// and shares no backward code with the kernels.
+// the geometric questions (which input box, what is kept, what is reduced) and writes a program;
+// the executor calls the kernels. The reference path calls reference() on whole tensors under
+// autograd and shares no backward code with the kernels.
 //
 // The phases of one operator in a training step, for each piece unless marked (once a rank):
 //

@@ -37,14 +37,19 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
 
   at::Tensor loss;
   for (const Node& node : graph.nodes()) {
-    ReferenceArgs args{&node.name, seed, step, pick(values, node.inputs),
-                       pick(leaves, node.parameters), pick(leaves, node.buffers)};
+    ReferenceArgs args{&node.name,
+                       seed,
+                       step,
+                       pick(values, node.inputs),
+                       pick(leaves, node.parameters),
+                       pick(leaves, node.buffers)};
     at::Tensor result = node.op->reference(args);
     if (node.op->is_loss())
       loss = loss.defined() ? loss + result : result;
     else
-      TESSERA_CHECK(result.sizes().vec() == node.types.output.shape(), "{}: {} inferred, {} computed",
-                    node.name, to_string(node.types.output), to_string(result.sizes().vec()));
+      TESSERA_CHECK(result.sizes().vec() == node.types.output.shape(),
+                    "{}: {} inferred, {} computed", node.name, to_string(node.types.output),
+                    to_string(result.sizes().vec()));
     values[node.output] = result;
   }
 

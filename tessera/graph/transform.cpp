@@ -15,9 +15,9 @@ Graph copy(const Graph& graph, const ReplaceNode& replace, const std::vector<boo
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) inputs.push_back(ids[input]);
     const std::optional<ValueId> replaced = replace(result, node, inputs);
-    ids[node.output] = replaced ? *replaced
-                                : result.add_node(node.name, node.op, inputs, node.parameters,
-                                                  node.buffers);
+    ids[node.output] =
+        replaced ? *replaced
+                 : result.add_node(node.name, node.op, inputs, node.parameters, node.buffers);
   }
   for (ValueId output : graph.outputs()) result.mark_output(ids[output]);
   return result;

@@ -16,7 +16,8 @@
 namespace tessera {
 
 /// Gets the graph that is being made, a node of the old one, and the new values that stand for its
-/// inputs. Gives the new value that stands for its output: -1 where nothing does, none for a plain copy.
+/// inputs. Gives the new value that stands for its output: -1 where nothing does, none for a plain
+/// copy.
 using ReplaceNode =
     std::function<std::optional<ValueId>(Graph&, const Node&, const std::vector<ValueId>&)>;
 

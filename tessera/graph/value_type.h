@@ -1,7 +1,7 @@
 #pragma once
 // What is known of a value before anything runs: its axes, what each of them means, and how many
-// input pixels one of its pixels stands for. Placement cuts axes by their kind and stride; operators
-// infer the type of their output.
+// input pixels one of its pixels stands for. Placement cuts axes by their kind and stride;
+// operators infer the type of their output.
 
 #include <cstdint>
 #include <string>

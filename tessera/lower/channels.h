@@ -1,6 +1,6 @@
 #pragma once
-// Numbers for everything that communicates, the same on all ranks: transfers first, then the gathers
-// of the nodes' statistics, then the loss, then the buckets.
+// Numbers for everything that communicates, the same on all ranks: transfers first, then the
+// gathers of the nodes' statistics, then the loss, then the buckets.
 
 #include "tessera/lower/edges.h"
 

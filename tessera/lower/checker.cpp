@@ -33,19 +33,21 @@ class BufferCheck {
       }
     for (size_t b = 0; b < alive_.size(); ++b)
       if (program_.buffers[b].kind != BufferKind::kBucket)
-        require(alive_[b] == expected.contains(static_cast<BufferId>(b)), "left over at the end", b);
+        require(alive_[b] == expected.contains(static_cast<BufferId>(b)), "left over at the end",
+                b);
     TESSERA_CHECK(open_.empty(), "rank {}: channel {} is never finished", program_.rank,
                   *open_.begin());
   }
 
  private:
   void require(bool condition, const char* what, size_t buffer) const {
-    TESSERA_CHECK(condition, "rank {} instruction {}: buffer {} ({}) {}", program_.rank, at_, buffer,
-                  program_.buffers[buffer].name, what);
+    TESSERA_CHECK(condition, "rank {} instruction {}: buffer {} ({}) {}", program_.rank, at_,
+                  buffer, program_.buffers[buffer].name, what);
   }
   void view(const View& view) const {
     if (view.buffer < 0) {
-      TESSERA_CHECK(view.box.empty(), "rank {} instruction {}: a view of no buffer", program_.rank, at_);
+      TESSERA_CHECK(view.box.empty(), "rank {} instruction {}: a view of no buffer", program_.rank,
+                    at_);
       return;
     }
     require(alive_[view.buffer], "is not alive", view.buffer);
@@ -70,56 +72,56 @@ class BufferCheck {
                   program_.rank, channel);
   }
   void visit(const Instruction& instruction) {
-    std::visit(
-        Overloaded{
-            [&](const Alloc& alloc) {
-              require(!alive_[alloc.buffer], "is allocated twice", alloc.buffer);
-              alive_[alloc.buffer] = true;
-            },
-            [&](const Free& free) {
-              require(alive_[free.buffer], "is freed twice", free.buffer);
-              alive_[free.buffer] = false;
-            },
-            [&](const Fill& fill) {
-              for (const Box& box : fill.boxes) view({fill.buffer, box});
-            },
-            [&](const Copy& copy) {
-              view(copy.from);
-              view(copy.to);
-            },
-            [&](const Load& load) { view(load.to); },
-            [&](const Run& run) {
-              for (const Argument& argument : run.arguments) view(argument.view);
-            },
-            [&](const StartTransfer& transfer) {
-              start(transfer.channel);
-              messages(transfer.sends);
-              messages(transfer.receives);
-              for (const Message& message : transfer.sends)
-                for (const Segment& segment : message.segments) view(segment.view);
-            },
-            [&](const FinishTransfer& transfer) {
-              finish(transfer.channel);
-              for (BufferId strip : transfer.strips) require(alive_[strip], "is not alive", strip);
-            },
-            [&](const Unpack& unpack) {
-              messages(unpack.messages);
-              for (const Message& message : unpack.messages)
-                for (const Segment& segment : message.segments) view(segment.view);
-            },
-            [&](const StartReduce& reduce) {
-              start(reduce.channel);
-              require(alive_[reduce.buffer], "is not alive", reduce.buffer);
-            },
-            [&](const FinishReduce& reduce) { finish(reduce.channel); },
-            [&](const StartGather& gather) {
-              start(gather.channel);
-              require(alive_[gather.buffer], "is not alive", gather.buffer);
-            },
-            [&](const FinishGather& gather) { finish(gather.channel); },
-            [&](const Update&) {},
-        },
-        instruction);
+    std::visit(Overloaded{
+                   [&](const Alloc& alloc) {
+                     require(!alive_[alloc.buffer], "is allocated twice", alloc.buffer);
+                     alive_[alloc.buffer] = true;
+                   },
+                   [&](const Free& free) {
+                     require(alive_[free.buffer], "is freed twice", free.buffer);
+                     alive_[free.buffer] = false;
+                   },
+                   [&](const Fill& fill) {
+                     for (const Box& box : fill.boxes) view({fill.buffer, box});
+                   },
+                   [&](const Copy& copy) {
+                     view(copy.from);
+                     view(copy.to);
+                   },
+                   [&](const Load& load) { view(load.to); },
+                   [&](const Run& run) {
+                     for (const Argument& argument : run.arguments) view(argument.view);
+                   },
+                   [&](const StartTransfer& transfer) {
+                     start(transfer.channel);
+                     messages(transfer.sends);
+                     messages(transfer.receives);
+                     for (const Message& message : transfer.sends)
+                       for (const Segment& segment : message.segments) view(segment.view);
+                   },
+                   [&](const FinishTransfer& transfer) {
+                     finish(transfer.channel);
+                     for (BufferId strip : transfer.strips)
+                       require(alive_[strip], "is not alive", strip);
+                   },
+                   [&](const Unpack& unpack) {
+                     messages(unpack.messages);
+                     for (const Message& message : unpack.messages)
+                       for (const Segment& segment : message.segments) view(segment.view);
+                   },
+                   [&](const StartReduce& reduce) {
+                     start(reduce.channel);
+                     require(alive_[reduce.buffer], "is not alive", reduce.buffer);
+                   },
+                   [&](const FinishReduce& reduce) { finish(reduce.channel); },
+                   [&](const StartGather& gather) {
+                     start(gather.channel);
+                     require(alive_[gather.buffer], "is not alive", gather.buffer);
+                   },
+                   [&](const FinishGather& gather) { finish(gather.channel); },
+                   [&](const Update&) {},
+               },
+               instruction);
   }
 
   const Program& program_;
@@ -150,7 +152,8 @@ Events events_of(const Instruction& instruction, const Program& program) {
     for (int peer = 0; peer < program.num_ranks; ++peer) {
       if (peer == program.rank) continue;
       if (const int64_t n = sent_elements(peer); n > 0) events.sends[peer] = {channel, round, n};
-      if (const int64_t n = received_elements(peer); n > 0) events.receives[peer] = {channel, round, n};
+      if (const int64_t n = received_elements(peer); n > 0)
+        events.receives[peer] = {channel, round, n};
     }
   };
   if (const auto* transfer = std::get_if<StartTransfer>(&instruction)) {

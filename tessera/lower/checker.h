@@ -1,5 +1,6 @@
 #pragma once
-// Proves a set of programs before it runs. Throws InternalError, naming rank and instruction, unless
+// Proves a set of programs before it runs. Throws InternalError, naming rank and instruction,
+// unless
 //   - every buffer is alive where it is used, every view lies in its buffer, and at the end only
 //     results are left;
 //   - every Start has its Finish, once;

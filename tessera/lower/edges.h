@@ -13,8 +13,9 @@
 //                                                     | h h h h h h h |
 //                                                     +---------------+
 //
-// Consumers that read the same boxes form a group and share its buffers; a second group is a counted
-// copy. Consumers that take strided views and need no halo read the interior of the home directly.
+// Consumers that read the same boxes form a group and share its buffers; a second group is a
+// counted copy. Consumers that take strided views and need no halo read the interior of the home
+// directly.
 
 #include <vector>
 

@@ -27,7 +27,10 @@ bool Emitter::passes_gradient(NodeId id, int input) const {
 void Emitter::run_input_gradient(NodeId id) {
   const Node& node = graph_.node(id);
   for (int piece : pieces_here(node.output)) {
-    Run run{id, Phase::kInputGradient, piece, {placed_.output_layout(id).piece(piece).box},
+    Run run{id,
+            Phase::kInputGradient,
+            piece,
+            {placed_.output_layout(id).piece(piece).box},
             backward_arguments(id, piece)};
     std::vector<std::pair<int, View>> targets;
     for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input)
@@ -45,7 +48,10 @@ void Emitter::run_input_gradient(NodeId id) {
 
 void Emitter::run_weight_gradient(NodeId id) {
   for (int piece : pieces_here(graph_.node(id).output))
-    append(Run{id, Phase::kWeightGradient, piece, {placed_.output_layout(id).piece(piece).box},
+    append(Run{id,
+               Phase::kWeightGradient,
+               piece,
+               {placed_.output_layout(id).piece(piece).box},
                backward_arguments(id, piece)});
 }
 
@@ -65,8 +71,7 @@ std::vector<Argument> Emitter::backward_arguments(NodeId id, int piece) const {
     arguments.push_back({Role::kMergedStatistics, 0, whole(found->second)});
   if (const auto found = gathered_grad_statistics_.find(id);
       found != gathered_grad_statistics_.end())
-    arguments.push_back(
-        {Role::kPieceGradStatistics, 0, statistics_row(id, piece, found->second)});
+    arguments.push_back({Role::kPieceGradStatistics, 0, statistics_row(id, piece, found->second)});
   if (const auto found = merged_grad_statistics_.find(id); found != merged_grad_statistics_.end())
     arguments.push_back({Role::kMergedGradStatistics, 0, whole(found->second)});
   return arguments;

@@ -13,7 +13,8 @@ std::vector<Box> outside(Box box, const Box& image) {
       parts.push_back(box);
       return parts;
     }
-    for (const Range& range : {Range{box[axis].begin, inside.begin}, Range{inside.end, box[axis].end}})
+    for (const Range& range :
+         {Range{box[axis].begin, inside.begin}, Range{inside.end, box[axis].end}})
       if (!range.empty()) {
         parts.push_back(box);
         parts.back()[axis] = range;
@@ -48,8 +49,8 @@ void Emitter::emit_forward(NodeId id) {
 void Emitter::make_homes(ValueId value) {
   const ValuePlan& plan = placed_.values[value];
   const NodeId producer = graph_.value(value).producer;
-  const bool adopted = producer >= 0 && graph_.node(producer).op->output_access() ==
-                                            OutputAccess::kReturnsDense;
+  const bool adopted =
+      producer >= 0 && graph_.node(producer).op->output_access() == OutputAccess::kReturnsDense;
   for (int piece : pieces_here(value)) {
     const BufferId home =
         add_buffer(graph_.value(value).name, BufferKind::kValue, plan.home_boxes[piece],
@@ -122,8 +123,7 @@ void Emitter::run_forward(NodeId id, Phase phase) {
     }
     if (merged_statistics_.contains(id)) {
       const BufferId merged = merged_statistics_[id];
-      run.arguments.push_back(
-          {Role::kMergedStatistics, 0, {merged, program_.buffers[merged].box}});
+      run.arguments.push_back({Role::kMergedStatistics, 0, {merged, program_.buffers[merged].box}});
     }
     if (const Saved saved = node.op->saved(box, node.types); saved.numel > 0) {
       const Box flat{{0, saved.numel}};
@@ -133,8 +133,7 @@ void Emitter::run_forward(NodeId id, Phase phase) {
       saved_[{id, piece}] = buffer;
       run.arguments.push_back({Role::kSaved, 0, {buffer, flat}});
     }
-    if (node.op->is_loss())
-      run.arguments.push_back({Role::kLoss, 0, {program_.loss, Box{{0, 1}}}});
+    if (node.op->is_loss()) run.arguments.push_back({Role::kLoss, 0, {program_.loss, Box{{0, 1}}}});
     if (node.op->output_access() != OutputAccess::kNone)
       run.arguments.push_back({Role::kOutput, 0, home_view(node.output, piece)});
     append(std::move(run));

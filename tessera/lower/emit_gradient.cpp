@@ -1,9 +1,10 @@
 #include "tessera/base/error.h"
 #include "tessera/lower/emitter.h"
 
-// The gradient of a value is the sum over its readings. The first contribution whose buffer holds the
-// whole piece becomes the gradient's home, margins and all; later ones are added to its interior. What
-// a reading contributed outside its own piece travels back to the owners by the transfer's adjoint.
+// The gradient of a value is the sum over its readings. The first contribution whose buffer holds
+// the whole piece becomes the gradient's home, margins and all; later ones are added to its
+// interior. What a reading contributed outside its own piece travels back to the owners by the
+// transfer's adjoint.
 
 namespace tessera {
 
@@ -82,8 +83,8 @@ void Emitter::complete_group(ValueId value, int g) {
   start_adjoint(value, g);
 }
 
-/// Whether any reading has a gradient for the need of a move. A need may be there for others only: a
-/// crop that reads nothing of it, beside a convolution that feeds no loss. Asked on both ends.
+/// Whether any reading has a gradient for the need of a move. A need may be there for others only:
+/// a crop that reads nothing of it, beside a convolution that feeds no loss. Asked on both ends.
 bool Emitter::contributes(ValueId value, int group, const Move& move) const {
   return contributes_.at({value, group})[move.need];
 }

@@ -30,13 +30,13 @@ View Emitter::statistics_row(NodeId node, int piece, BufferId gathered) const {
   return {gathered, {{row, row + 1}, program_.buffers[gathered].box[1]}};
 }
 
-/// Statistics of the pieces → gather over all ranks → merge, once a rank. Every rank merges the same
-/// rows in the same order, so all get the same bits and no result is sent.
+/// Statistics of the pieces → gather over all ranks → merge, once a rank. Every rank merges the
+/// same rows in the same order, so all get the same bits and no result is sent.
 void Emitter::emit_statistics(NodeId id, Direction direction) {
   const Node& node = graph_.node(id);
   const bool forward = direction == Direction::kForward;
-  const Statistics sizes = forward ? node.op->forward_statistics(node.types)
-                                   : node.op->backward_statistics(node.types);
+  const Statistics sizes =
+      forward ? node.op->forward_statistics(node.types) : node.op->backward_statistics(node.types);
   if (sizes.per_piece == 0) return;
   std::vector<int64_t> rows_of_rank;
   const std::vector<Box> boxes =
@@ -48,12 +48,15 @@ void Emitter::emit_statistics(NodeId id, Direction direction) {
       add_buffer(name, BufferKind::kStatistics, all, all, ElementType::kDouble);
   if (!forward) gathered_grad_statistics_[id] = gathered;
   for (int piece : pieces_here(node.output)) {
-    Run run{id, forward ? Phase::kPieceStatistics : Phase::kPieceGradStatistics, piece,
-            {placed_.output_layout(id).piece(piece).box}, {}};
+    Run run{id,
+            forward ? Phase::kPieceStatistics : Phase::kPieceGradStatistics,
+            piece,
+            {placed_.output_layout(id).piece(piece).box},
+            {}};
     if (forward) {
       for (size_t i = 0; i < node.inputs.size(); ++i)
-        run.arguments.push_back({Role::kInput, static_cast<int>(i),
-                                 input_view(id, static_cast<int>(i), piece)});
+        run.arguments.push_back(
+            {Role::kInput, static_cast<int>(i), input_view(id, static_cast<int>(i), piece)});
       run.arguments.push_back({Role::kPieceStatistics, 0, statistics_row(id, piece, gathered)});
     } else {
       run.arguments = backward_arguments(id, piece);

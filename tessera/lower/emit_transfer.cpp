@@ -30,8 +30,8 @@ void Emitter::add_strips(std::vector<Message>* messages, const std::string& name
   for (Message& message : *messages) {
     const Segment& last = message.segments.back();
     const Box box{{0, last.offset + last.view.box.volume()}};
-    message.strip = add_buffer(fmt::format("{} {}", name, message.peer), BufferKind::kStrip, box, box,
-                               element);
+    message.strip =
+        add_buffer(fmt::format("{} {}", name, message.peer), BufferKind::kStrip, box, box, element);
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Writes the program of one rank: forward in node order, backward in reverse, with transfers started
-// as soon as their data is there and finished right before they are first needed, so that whatever
-// lies between hides them. Buffers come and go later (memory.h).
+// Writes the program of one rank: forward in node order, backward in reverse, with transfers
+// started as soon as their data is there and finished right before they are first needed, so that
+// whatever lies between hides them. Buffers come and go later (memory.h).
 
 #include <map>
 #include <string>
@@ -37,7 +37,7 @@ class Emitter {
     bool idle() const { return sends.empty() && receives.empty(); }
     std::vector<BufferId> strips() const;
   };
-  using EdgeKey = std::pair<ValueId, int>;   // value, group
+  using EdgeKey = std::pair<ValueId, int>;  // value, group
   using PieceKey = std::pair<NodeId, int>;  // node, piece of its output
   enum class Direction { kForward, kBackward };
 
@@ -124,10 +124,11 @@ class Emitter {
   std::map<NodeId, BufferId> gathered_grad_statistics_;
   std::map<NodeId, BufferId> merged_grad_statistics_;
 
-  std::vector<Instance> gradients_;             // per value
-  std::map<EdgeKey, int> pending_readings_;     // of a group, until its adjoint can start
-  std::map<EdgeKey, std::vector<bool>> contributes_;  // per need: some reading has a gradient for it
-  std::map<EdgeKey, Exchange> adjoints_;        // started
+  std::vector<Instance> gradients_;          // per value
+  std::map<EdgeKey, int> pending_readings_;  // of a group, until its adjoint can start
+  std::map<EdgeKey, std::vector<bool>>
+      contributes_;                       // per need: some reading has a gradient for it
+  std::map<EdgeKey, Exchange> adjoints_;  // started
   std::map<ValueId, std::vector<int>> started_adjoints_;  // groups, in order
   std::map<PieceKey, BufferId> dense_grad_outputs_;
 };

@@ -1,8 +1,9 @@
 #pragma once
 // Which values backward reads, and which of those are computed again rather than kept.
 //
-// A cheap output (batch norm + ReLU, concat) is recomputed when what must be kept for that is smaller
-// than the output itself: batch norm's backward reads its input anyway, so its output costs nothing.
+// A cheap output (batch norm + ReLU, concat) is recomputed when what must be kept for that is
+// smaller than the output itself: batch norm's backward reads its input anyway, so its output costs
+// nothing.
 
 #include <vector>
 
@@ -11,9 +12,10 @@
 namespace tessera {
 
 struct BackwardValues {
-  std::vector<bool> needs_gradient;  // a trainable parameter or wanted input feeds it, and it feeds a loss
-  std::vector<bool> required;        // backward reads it
-  std::vector<bool> recomputed;      // ... and it is computed again for that
+  std::vector<bool>
+      needs_gradient;  // a trainable parameter or wanted input feeds it, and it feeds a loss
+  std::vector<bool> required;    // backward reads it
+  std::vector<bool> recomputed;  // ... and it is computed again for that
 };
 
 BackwardValues analyse_backward(const Graph& graph, const LowerOptions& options);

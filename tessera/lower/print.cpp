@@ -7,31 +7,50 @@ namespace {
 
 const char* name_of(Phase phase) {
   switch (phase) {
-    case Phase::kForward: return "forward";
-    case Phase::kRecompute: return "recompute";
-    case Phase::kPieceStatistics: return "statistics";
-    case Phase::kMergeStatistics: return "merge statistics";
-    case Phase::kPieceGradStatistics: return "gradient statistics";
-    case Phase::kMergeGradStatistics: return "merge gradient statistics";
-    case Phase::kInputGradient: return "input gradient";
-    case Phase::kWeightGradient: return "weight gradient";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kRecompute:
+      return "recompute";
+    case Phase::kPieceStatistics:
+      return "statistics";
+    case Phase::kMergeStatistics:
+      return "merge statistics";
+    case Phase::kPieceGradStatistics:
+      return "gradient statistics";
+    case Phase::kMergeGradStatistics:
+      return "merge gradient statistics";
+    case Phase::kInputGradient:
+      return "input gradient";
+    case Phase::kWeightGradient:
+      return "weight gradient";
   }
   return "?";
 }
 
 const char* name_of(Role role) {
   switch (role) {
-    case Role::kInput: return "in";
-    case Role::kOutput: return "out";
-    case Role::kGradOutput: return "grad-out";
-    case Role::kGradInput: return "grad-in";
-    case Role::kSaved: return "saved";
-    case Role::kPieceStatistics: return "statistics";
-    case Role::kMergedStatistics: return "merged";
-    case Role::kPieceGradStatistics: return "grad-statistics";
-    case Role::kMergedGradStatistics: return "grad-merged";
-    case Role::kGathered: return "gathered";
-    case Role::kLoss: return "loss";
+    case Role::kInput:
+      return "in";
+    case Role::kOutput:
+      return "out";
+    case Role::kGradOutput:
+      return "grad-out";
+    case Role::kGradInput:
+      return "grad-in";
+    case Role::kSaved:
+      return "saved";
+    case Role::kPieceStatistics:
+      return "statistics";
+    case Role::kMergedStatistics:
+      return "merged";
+    case Role::kPieceGradStatistics:
+      return "grad-statistics";
+    case Role::kMergedGradStatistics:
+      return "grad-merged";
+    case Role::kGathered:
+      return "gathered";
+    case Role::kLoss:
+      return "loss";
   }
   return "?";
 }
@@ -45,7 +64,9 @@ class Printer {
     return fmt::format("Alloc {} {}{} \"{}\"", name(alloc.buffer), to_string(buffer.box),
                        buffer.adopted ? " adopted" : "", buffer.name);
   }
-  std::string operator()(const Free& free) const { return fmt::format("Free {}", name(free.buffer)); }
+  std::string operator()(const Free& free) const {
+    return fmt::format("Free {}", name(free.buffer));
+  }
   std::string operator()(const Fill& fill) const {
     std::string text = fmt::format("Fill {}", name(fill.buffer));
     for (const Box& box : fill.boxes) text += fmt::format(" {}", to_string(box));
@@ -59,7 +80,8 @@ class Printer {
   }
   std::string operator()(const Run& run) const {
     const Node& node = graph_.node(run.node);
-    std::string text = fmt::format("Run {} {} ({})", node.op->kind(), node.name, name_of(run.phase));
+    std::string text =
+        fmt::format("Run {} {} ({})", node.op->kind(), node.name, name_of(run.phase));
     if (run.piece >= 0) text += fmt::format(" piece {}", run.piece);
     for (const Argument& argument : run.arguments)
       text += fmt::format(" {}={}", name_of(argument.role), view(argument.view));

@@ -16,11 +16,15 @@ void add_messages(const std::vector<Message>& messages, std::vector<BufferId>* b
 
 int64_t element_bytes(ElementType element, at::ScalarType real) {
   switch (element) {
-    case ElementType::kReal: return static_cast<int64_t>(c10::elementSize(real));
+    case ElementType::kReal:
+      return static_cast<int64_t>(c10::elementSize(real));
     case ElementType::kIndex:
-    case ElementType::kDouble: return 8;
-    case ElementType::kInt: return 4;
-    case ElementType::kByte: return 1;
+    case ElementType::kDouble:
+      return 8;
+    case ElementType::kInt:
+      return 4;
+    case ElementType::kByte:
+      return 1;
   }
   TESSERA_CHECK(false, "unknown element type");
 }
@@ -54,11 +58,16 @@ std::vector<BufferId> touched_buffers(const Instruction& instruction) {
     for (const Message& message : transfer->receives) buffers.push_back(message.strip);
   }
   if (const auto* transfer = std::get_if<FinishTransfer>(&instruction)) buffers = transfer->strips;
-  if (const auto* unpack = std::get_if<Unpack>(&instruction)) add_messages(unpack->messages, &buffers);
-  if (const auto* reduce = std::get_if<StartReduce>(&instruction)) buffers.push_back(reduce->buffer);
-  if (const auto* reduce = std::get_if<FinishReduce>(&instruction)) buffers.push_back(reduce->buffer);
-  if (const auto* gather = std::get_if<StartGather>(&instruction)) buffers.push_back(gather->buffer);
-  if (const auto* gather = std::get_if<FinishGather>(&instruction)) buffers.push_back(gather->buffer);
+  if (const auto* unpack = std::get_if<Unpack>(&instruction))
+    add_messages(unpack->messages, &buffers);
+  if (const auto* reduce = std::get_if<StartReduce>(&instruction))
+    buffers.push_back(reduce->buffer);
+  if (const auto* reduce = std::get_if<FinishReduce>(&instruction))
+    buffers.push_back(reduce->buffer);
+  if (const auto* gather = std::get_if<StartGather>(&instruction))
+    buffers.push_back(gather->buffer);
+  if (const auto* gather = std::get_if<FinishGather>(&instruction))
+    buffers.push_back(gather->buffer);
   return buffers;
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// What one rank does in one step, as a flat list of few and plain instructions with explicit buffers.
-// The executor runs it, the simulator walks it, the checker proves it. Everything here is data:
-// printable, comparable, testable without running.
+// What one rank does in one step, as a flat list of few and plain instructions with explicit
+// buffers. The executor runs it, the simulator walks it, the checker proves it. Everything here is
+// data: printable, comparable, testable without running.
 //
-// Buffers cover boxes of values in global coordinates, margins included; a View is a part of a buffer
-// by its box. So "the interior of the buffer that conv2 reads" is {buffer, the piece's box}.
+// Buffers cover boxes of values in global coordinates, margins included; a View is a part of a
+// buffer by its box. So "the interior of the buffer that conv2 reads" is {buffer, the piece's box}.
 
 #include <cstdint>
 #include <string>
@@ -30,8 +30,8 @@ enum class BufferKind {
 
 enum class ElementType { kReal, kIndex, kDouble, kByte, kInt };
 
-/// How the elements of a dense buffer lie in memory. Kernels are given what they ask for; users never
-/// see it. The CPU path uses kContiguous.
+/// How the elements of a dense buffer lie in memory. Kernels are given what they ask for; users
+/// never see it. The CPU path uses kContiguous.
 enum class DenseLayout { kContiguous, kChannelsLast };
 
 struct Buffer {
@@ -125,7 +125,7 @@ struct Load {
 struct Run {
   NodeId node = -1;
   Phase phase = Phase::kForward;
-  int piece = -1;  // of the node's output; -1: once a rank
+  int piece = -1;          // of the node's output; -1: once a rank
   std::vector<Box> boxes;  // the piece's box; for a merge, those of all pieces that were gathered
   std::vector<Argument> arguments;
 };

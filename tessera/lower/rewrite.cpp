@@ -18,18 +18,20 @@ class Rewriter {
       : graph_(graph), plan_(plan), placement_(graph, plan) {}
 
   Graph run() {
-    return transform(graph_, [this](Graph& result, const Node& node,
-                                    const std::vector<ValueId>& inputs) {
-      result_ = &result;
-      return replacement(node, inputs);
-    });
+    return transform(graph_,
+                     [this](Graph& result, const Node& node, const std::vector<ValueId>& inputs) {
+                       result_ = &result;
+                       return replacement(node, inputs);
+                     });
   }
 
  private:
-  /// A node whose only reader takes its part over is left out, and that reader, which finds no input
+  /// A node whose only reader takes its part over is left out, and that reader, which finds no
+  /// input
   /// (-1), reads the left-out node's own.
   std::optional<ValueId> replacement(const Node& node, const std::vector<ValueId>& inputs) {
-    if (is_plain_batch_norm(*node.op) && sole_reader_is(node, [](const Op& op) { return is_relu(op); }))
+    if (is_plain_batch_norm(*node.op) &&
+        sole_reader_is(node, [](const Op& op) { return is_relu(op); }))
       return leave_out(node, inputs);
     if (is_relu(*node.op) && inputs[0] < 0) return fused_norm_relu(node);
     if (node.op->kind() == "global_average_pool") return pool_by_parts(node, inputs[0]);
@@ -72,8 +74,8 @@ class Rewriter {
     double pixels = 1;
     for (size_t axis = 2; axis < shape.size(); ++axis) pixels *= static_cast<double>(shape[axis]);
     const ValueId parts = result_->add_node(
-        node.name + ".partial", std::make_shared<PartialSum>(cells_of(node.inputs[0]), 1.0 / pixels),
-        {image});
+        node.name + ".partial",
+        std::make_shared<PartialSum>(cells_of(node.inputs[0]), 1.0 / pixels), {image});
     return result_->add_node(node.name, std::make_shared<SumParts>(), {parts});
   }
 
@@ -89,10 +91,10 @@ class Rewriter {
     Shape spatial = graph_.type(image).shape();
     spatial.erase(spatial.begin(), spatial.begin() + 2);
     const int64_t out_features = linear.types.output.channels();
-    const ValueId parts = result_->add_node(
-        linear.name + ".partial",
-        std::make_shared<PartialLinear>(cells_of(image), spatial, out_features),
-        {inputs_of_left_out_.at(linear.inputs[0])}, {linear.parameters[0]});
+    const ValueId parts =
+        result_->add_node(linear.name + ".partial",
+                          std::make_shared<PartialLinear>(cells_of(image), spatial, out_features),
+                          {inputs_of_left_out_.at(linear.inputs[0])}, {linear.parameters[0]});
     const std::vector<ParameterId> bias(linear.parameters.begin() + 1, linear.parameters.end());
     return result_->add_node(linear.name, std::make_shared<SumParts>(), {parts}, bias);
   }
@@ -100,7 +102,7 @@ class Rewriter {
   const Graph& graph_;
   const Plan& plan_;
   Placement placement_;
-  Graph* result_ = nullptr;                       // the graph that is being made
+  Graph* result_ = nullptr;                        // the graph that is being made
   std::map<ValueId, ValueId> inputs_of_left_out_;  // by the left-out node's old output
 };
 

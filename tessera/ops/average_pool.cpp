@@ -104,8 +104,8 @@ class AveragePool final : public Op {
     const std::vector<int64_t> kernel = geometry_.kernel(3);
     for (int i = 0; i < 3; ++i)
       if (kernel[i] > input.axes[2 + i].size)
-        throw_error<InvalidInput>("kernel {} is larger than the size {} of spatial axis {}", kernel[i],
-                                  input.axes[2 + i].size, i);
+        throw_error<InvalidInput>("kernel {} is larger than the size {} of spatial axis {}",
+                                  kernel[i], input.axes[2 + i].size, i);
   }
   Box needed(int, const Box& out, const NodeTypes& types) const override {
     return geometry_.needed(out, types);

@@ -85,7 +85,8 @@ Layout Placement::layout_of_features(const ValueType& type) const {
   for (int64_t rank = 0; rank < ranks; ++rank) {
     const Range replica = split(type.batch(), plan_.data, rank / ranks_per_replica);
     Box box = Box::whole(type.shape());
-    box[0] = split(replica.size(), ranks_per_replica, rank % ranks_per_replica).shifted(replica.begin);
+    box[0] =
+        split(replica.size(), ranks_per_replica, rank % ranks_per_replica).shifted(replica.begin);
     pieces.push_back({box, static_cast<int>(rank)});
   }
   return Layout(type.shape(), std::move(pieces));

@@ -1,10 +1,12 @@
 #pragma once
-// From a plan to layouts: which rank owns which box of every value. One rule for all values: an axis
-// is cut by its kind. The batch is cut into `data` parts, spatial axes by the grid, channels never; a
-// value without spatial axes (a head's features) has its batch cut over all ranks of a replica.
+// From a plan to layouts: which rank owns which box of every value. One rule for all values: an
+// axis is cut by its kind. The batch is cut into `data` parts, spatial axes by the grid, channels
+// never; a value without spatial axes (a head's features) has its batch cut over all ranks of a
+// replica.
 //
-// Spatial axes are cut on multiples of (coarsest stride of the graph / stride of the value), so that
-// levels of a U-Net are cut at the same places and 2x2 pools and up-convolutions exchange nothing.
+// Spatial axes are cut on multiples of (coarsest stride of the graph / stride of the value), so
+// that levels of a U-Net are cut at the same places and 2x2 pools and up-convolutions exchange
+// nothing.
 
 #include <vector>
 

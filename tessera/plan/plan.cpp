@@ -17,9 +17,9 @@ int64_t entry(const std::vector<int64_t>& parts, int axis) {
 
 void check_axes(const std::vector<int64_t>& parts, const char* what, const ValueType& input) {
   if (!parts.empty() && static_cast<int>(parts.size()) != input.num_spatial())
-    throw_error<InvalidInput>("[plan] {} {} has {} axes, but the input {} has {} spatial axes; give {}",
-                              what, to_string(parts), parts.size(), to_string(input),
-                              input.num_spatial(), input.num_spatial());
+    throw_error<InvalidInput>(
+        "[plan] {} {} has {} axes, but the input {} has {} spatial axes; give {}", what,
+        to_string(parts), parts.size(), to_string(input), input.num_spatial(), input.num_spatial());
 }
 
 void check_positive(int64_t parts, const char* what) {
@@ -43,8 +43,8 @@ void check_plan(const Plan& plan, const ValueType& input) {
   check_axes(plan.pieces, "pieces", input);
   check_positive(plan.data, "data");
   if (plan.data > input.batch())
-    throw_error<InvalidInput>("[plan] data {} is more than the batch of {}; use at most {}", plan.data,
-                              input.batch(), input.batch());
+    throw_error<InvalidInput>("[plan] data {} is more than the batch of {}; use at most {}",
+                              plan.data, input.batch(), input.batch());
   int64_t ranks = plan.data;
   for (int i = 0; i < input.num_spatial(); ++i) {
     const int64_t size = input.axes[input.first_spatial() + i].size;

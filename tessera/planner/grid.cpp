@@ -41,8 +41,8 @@ std::vector<int64_t> cheapest(const ValueType& input, int64_t parts, const char*
     best_cost = grid_cost;
   }
   if (best.empty())
-    throw_error<InvalidInput>("[planner] no grid of {} {} fits the input {}; use fewer", parts, what,
-                              to_string(input));
+    throw_error<InvalidInput>("[planner] no grid of {} {} fits the input {}; use fewer", parts,
+                              what, to_string(input));
   return best;
 }
 
@@ -83,7 +83,8 @@ std::vector<int64_t> best_pieces(const Graph& graph, const Plan& plan, int64_t c
     double surface = 0;
     for (int i = 0; i < input.num_spatial(); ++i) {
       const double size = static_cast<double>(input.axes[input.first_spatial() + i].size);
-      surface += static_cast<double>(candidate.space_parts(i) * candidate.pieces_along(i) - 1) / size;
+      surface +=
+          static_cast<double>(candidate.space_parts(i) * candidate.pieces_along(i) - 1) / size;
     }
     return surface;
   });

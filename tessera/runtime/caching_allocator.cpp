@@ -29,7 +29,8 @@ struct alignas(kAlignment) Header {
 };
 static_assert(sizeof(Header) == kAlignment);
 
-/// Eight steps per power of two: at most an eighth is wasted, and blocks of one size are found again.
+/// Eight steps per power of two: at most an eighth is wasted, and blocks of one size are found
+/// again.
 int64_t size_class(int64_t bytes) {
   if (bytes <= kAlignment) return kAlignment;
   const int64_t power = int64_t{1} << (63 - std::countl_zero(static_cast<uint64_t>(bytes)));
@@ -44,10 +45,12 @@ class BlockCache {
     Header* header = nullptr;
     {
       std::lock_guard lock(mutex_);
-      auto found = free_.find(capacity);
-      if (found != free_.end() && !found->second.empty()) {
+      // The best fit, but not one more than twice as large: half a block would be wasted.
+      const auto found = free_.lower_bound(capacity);
+      if (found != free_.end() && found->first <= 2 * capacity) {
         header = found->second.back();
         found->second.pop_back();
+        if (found->second.empty()) free_.erase(found);
       }
     }
     if (!header) header = from_system(capacity);
@@ -85,9 +88,10 @@ class BlockCache {
     const int64_t rounded = (total + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, rounded);
     if (!memory)
-      throw_error<OutOfMemory>("[memory] the system has no {} bytes left; use more workers or a "
-                               "smaller input",
-                               rounded);
+      throw_error<OutOfMemory>(
+          "[memory] the system has no {} bytes left; use more workers or a "
+          "smaller input",
+          rounded);
     if (alignment == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
     Header* header = new (memory) Header;
     header->capacity = capacity;

@@ -3,8 +3,8 @@
 // the system, and no page is faulted in again. It also sees what ATen allocates inside its kernels,
 // and keeps an account per rank, so that workspace can be reported apart.
 //
-// Thread-safe. A block may be freed by another thread than the one that took it; it is booked on the
-// account that was current when it was taken.
+// Thread-safe. A block may be freed by another thread than the one that took it; it is booked on
+// the account that was current when it was taken.
 
 #include <atomic>
 #include <cstdint>
@@ -25,8 +25,8 @@ class MemoryAccount {
   std::atomic<int64_t> peak_{0};
 };
 
-/// Makes it LibTorch's CPU allocator. Idempotent; call before the first tensor of a run. Does nothing
-/// where the environment has TESSERA_SYSTEM_MALLOC, so that sanitizers see every block.
+/// Makes it LibTorch's CPU allocator. Idempotent; call before the first tensor of a run. Does
+/// nothing where the environment has TESSERA_SYSTEM_MALLOC, so that sanitizers see every block.
 void install_caching_allocator();
 
 /// Books what this thread allocates on `account` while it lives; accounts outlive their blocks.

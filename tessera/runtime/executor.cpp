@@ -50,11 +50,16 @@ void Executor::bind_buckets() {
 
 at::ScalarType Executor::scalar_type(ElementType element) const {
   switch (element) {
-    case ElementType::kReal: return options_.real;
-    case ElementType::kIndex: return at::kLong;
-    case ElementType::kDouble: return at::kDouble;
-    case ElementType::kByte: return at::kByte;
-    case ElementType::kInt: return at::kInt;
+    case ElementType::kReal:
+      return options_.real;
+    case ElementType::kIndex:
+      return at::kLong;
+    case ElementType::kDouble:
+      return at::kDouble;
+    case ElementType::kByte:
+      return at::kByte;
+    case ElementType::kInt:
+      return at::kInt;
   }
   TESSERA_CHECK(false, "unknown element type");
 }
@@ -110,7 +115,8 @@ void Executor::execute(const StartTransfer& transfer) {
   }
   for (const Message& message : transfer.receives) {
     const at::Tensor& strip = tensors_[message.strip];
-    batch.receives.push_back({message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
+    batch.receives.push_back(
+        {message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
   device_->synchronise(Stream::kCompute);
   transfers_[transfer.channel] = Outstanding(*transport_, batch, "an exchange");

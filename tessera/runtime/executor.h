@@ -91,7 +91,7 @@ class Executor {
   Group everyone_;
   const StepContext* context_ = nullptr;
 
-  std::vector<at::Tensor> tensors_;  // by BufferId; undefined while not allocated
+  std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated
   std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
   std::map<int, std::unique_ptr<AllGather>> gathers_;

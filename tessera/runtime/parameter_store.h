@@ -1,6 +1,6 @@
 #pragma once
-// The parameters of one rank, their gradients, and what the optimiser keeps of them. Gradients lie in
-// the buckets that are reduced; each parameter's gradient is a view into one.
+// The parameters of one rank, their gradients, and what the optimiser keeps of them. Gradients lie
+// in the buckets that are reduced; each parameter's gradient is a view into one.
 
 #include <vector>
 

@@ -16,13 +16,19 @@ std::vector<at::Tensor> pick(const std::vector<at::Tensor>& tensors,
 void call(const Op& op, Phase phase, KernelArgs* args) {
   switch (phase) {
     case Phase::kForward:
-    case Phase::kRecompute: return op.forward(*args);
-    case Phase::kPieceStatistics: return op.piece_statistics(*args);
-    case Phase::kPieceGradStatistics: return op.piece_grad_statistics(*args);
-    case Phase::kInputGradient: return op.input_gradient(*args);
-    case Phase::kWeightGradient: return op.weight_gradient(*args);
+    case Phase::kRecompute:
+      return op.forward(*args);
+    case Phase::kPieceStatistics:
+      return op.piece_statistics(*args);
+    case Phase::kPieceGradStatistics:
+      return op.piece_grad_statistics(*args);
+    case Phase::kInputGradient:
+      return op.input_gradient(*args);
+    case Phase::kWeightGradient:
+      return op.weight_gradient(*args);
     case Phase::kMergeStatistics:
-    case Phase::kMergeGradStatistics: break;
+    case Phase::kMergeGradStatistics:
+      break;
   }
   TESSERA_CHECK(false, "a merge is no kernel");
 }
@@ -67,22 +73,43 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
     args.grad_parameters = pick(parameters_->gradients(), node.parameters);
   args.buffers = pick(parameters_->values(), node.buffers);
   for (const Argument& argument : run.arguments) {
-    const bool returned =
-        argument.view.buffer >= 0 && program_.buffers[argument.view.buffer].adopted &&
-        !tensors_[argument.view.buffer].defined();
+    const bool returned = argument.view.buffer >= 0 &&
+                          program_.buffers[argument.view.buffer].adopted &&
+                          !tensors_[argument.view.buffer].defined();
     const Operand operand{returned ? at::Tensor() : view(argument.view), argument.view.box};
     switch (argument.role) {
-      case Role::kInput: args.inputs[argument.index] = operand; break;
-      case Role::kOutput: args.output = operand; break;
-      case Role::kGradOutput: args.grad_output = operand; break;
-      case Role::kGradInput: args.grad_inputs[argument.index] = operand; break;
-      case Role::kSaved: args.saved = operand.tensor; break;
-      case Role::kPieceStatistics: args.piece_statistics = operand.tensor.select(0, 0); break;
-      case Role::kMergedStatistics: args.merged_statistics = operand.tensor; break;
-      case Role::kPieceGradStatistics: args.piece_grad_statistics = operand.tensor.select(0, 0); break;
-      case Role::kMergedGradStatistics: args.merged_grad_statistics = operand.tensor; break;
-      case Role::kLoss: args.loss = operand.tensor.select(0, 0); break;
-      case Role::kGathered: TESSERA_CHECK(false, "only merges read gathered statistics");
+      case Role::kInput:
+        args.inputs[argument.index] = operand;
+        break;
+      case Role::kOutput:
+        args.output = operand;
+        break;
+      case Role::kGradOutput:
+        args.grad_output = operand;
+        break;
+      case Role::kGradInput:
+        args.grad_inputs[argument.index] = operand;
+        break;
+      case Role::kSaved:
+        args.saved = operand.tensor;
+        break;
+      case Role::kPieceStatistics:
+        args.piece_statistics = operand.tensor.select(0, 0);
+        break;
+      case Role::kMergedStatistics:
+        args.merged_statistics = operand.tensor;
+        break;
+      case Role::kPieceGradStatistics:
+        args.piece_grad_statistics = operand.tensor.select(0, 0);
+        break;
+      case Role::kMergedGradStatistics:
+        args.merged_grad_statistics = operand.tensor;
+        break;
+      case Role::kLoss:
+        args.loss = operand.tensor.select(0, 0);
+        break;
+      case Role::kGathered:
+        TESSERA_CHECK(false, "only merges read gathered statistics");
     }
   }
   return args;

@@ -1,6 +1,6 @@
 #pragma once
-// Applies a trained network to every sample of a data set: each rank computes and writes its own boxes,
-// and no rank ever holds the whole image.
+// Applies a trained network to every sample of a data set: each rank computes and writes its own
+// boxes, and no rank ever holds the whole image.
 
 #include <functional>
 
@@ -11,8 +11,7 @@
 namespace tessera {
 
 /// Takes the logits of a box (batch x classes x space) of one batch.
-using TakeLogits =
-    std::function<void(int64_t batch, const Box& box, const at::Tensor& logits)>;
+using TakeLogits = std::function<void(int64_t batch, const Box& box, const at::Tensor& logits)>;
 
 /// The forward program of a graph whose batch is one, with running statistics.
 Lowered lower_prediction(const Graph& graph, const Plan& plan);

@@ -74,7 +74,7 @@ struct TrainConfig {
   std::string resume = "auto";
   int64_t checkpoint_interval = 0;  // 0: at the end of every epoch
   int64_t keep_checkpoints = 3;
-  int64_t log_interval = 10;
+  int64_t log_interval = 1;
   double timeout_seconds = 600;
 
   bool operator==(const TrainConfig&) const = default;

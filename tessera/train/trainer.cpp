@@ -39,8 +39,9 @@ TrainOutcome Trainer::run() {
   prefetching.end_batch = job_.total_steps * job_.config.accumulation;
   prefetching.real = job_.real;
   const Program& program = job_.micro_steps[0].programs[transport_->rank()];
-  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0].graph, program), prefetching);
-  int64_t saved_at = -1;
+  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0].graph, program),
+                                         prefetching);
+  int64_t saved_at = outcome_.resumed_at.value_or(-1);
   while (step_ < job_.total_steps) {
     const double loss = train_step();
     ++step_;
@@ -118,9 +119,8 @@ void Trainer::handle_bad_step(double loss) {
     return;
   }
   fail_together(bad_sample());
-  const std::string norm = std::isfinite(loss)
-                               ? fmt::format(", the gradient's norm {}", gradient_norm_)
-                               : std::string();
+  const std::string norm =
+      std::isfinite(loss) ? fmt::format(", the gradient's norm {}", gradient_norm_) : std::string();
   throw_error<InvalidInput>(
       "[train] step {}: the loss is {}{}; lower --learning-rate, clip with --clip-norm, or use "
       "--on-nan skip",
@@ -139,10 +139,11 @@ std::string Trainer::bad_sample() {
       if (const std::optional<Shape> place = first_non_finite(box)) {
         const int64_t entry = request.box[0].begin + (*place)[0];
         return fmt::format(
-            "[train] step {}: training sample {} holds a value that is no finite number, {} behind "
+            "[train] step {}: sample {} of the data holds a value that is no finite number, {} "
+            "behind "
             "{}; mend the data, or use --on-nan skip",
-            step_ + 1, loader_.plan().sample(batch, entry), to_string(*place),
-            to_string(request.box));
+            step_ + 1, job_.train_set->samples()[loader_.plan().sample(batch, entry)],
+            to_string(*place), to_string(request.box));
       }
     }
   return "";
@@ -158,11 +159,12 @@ void Trainer::validate() {
                                                : result.scores.mean_iou;
   improved_ = early_stopping_.update(value) == EarlyStopping::Verdict::kImproved;
   if (progress_)
-    progress_->say(fmt::format("epoch {}: validation loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, "
-                               "Dice {:.3f}{}",
-                               (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch, result.loss,
-                               result.scores.accuracy, result.scores.mean_iou,
-                               result.scores.mean_dice, improved_ ? " (best)" : ""));
+    progress_->say(
+        fmt::format("epoch {}: validation loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, "
+                    "Dice {:.3f}{}",
+                    (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch, result.loss,
+                    result.scores.accuracy, result.scores.mean_iou, result.scores.mean_dice,
+                    improved_ ? " (best)" : ""));
 }
 
 bool Trainer::anyone_wants_to_stop() {
@@ -174,13 +176,14 @@ bool Trainer::anyone_wants_to_stop() {
 }
 
 void Trainer::log_step(double loss) {
-  const bool validated = outcome_.validation && (step_ % job_.steps_per_epoch == 0 ||
-                                                 step_ == job_.total_steps);
-  if (metrics_) {
+  const bool validated =
+      outcome_.validation && (step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps);
+  const bool row_due = step_ == 1 || validated || step_ % job_.config.log_interval == 0;
+  if (metrics_ && row_due) {
     std::vector<std::optional<double>> row{
         static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), loss,
         learning_rate_.at(step_ - 1)};
-    row.push_back(job_.config.clip_norm > 0 ? std::optional(gradient_norm_) : std::nullopt);
+    row.push_back(gradient_norm_);
     const auto score = [&](auto field) {
       row.push_back(validated ? std::optional<double>(field(*outcome_.validation)) : std::nullopt);
     };
@@ -198,8 +201,8 @@ void Trainer::log_step(double loss) {
   const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();
   int64_t pixels = shape[0] * job_.config.accumulation;
   for (size_t axis = 2; axis < shape.size(); ++axis) pixels *= shape[axis];
-  progress_->show({(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, learning_rate_.at(step_ - 1),
-                   pixels});
+  progress_->show(
+      {(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, learning_rate_.at(step_ - 1), pixels});
 }
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
 #pragma once
 // The training loop of one rank. All ranks run it side by side and take the same decisions, because
-// they decide on numbers that are the same on all of them: the summed loss, the summed gradients, the
-// summed wish to stop.
+// they decide on numbers that are the same on all of them: the summed loss, the summed gradients,
+// the summed wish to stop.
 //
 // Example:
 //   TrainingJob job = prepare_training(config, graph, plan, at::kFloat);
@@ -32,6 +32,7 @@ enum class TrainEnd { kFinished, kEarlyStopped, kInterrupted };
 struct TrainOutcome {
   TrainEnd end = TrainEnd::kFinished;
   int64_t steps = 0;  // done, in all starts of the run together
+  std::optional<int64_t> resumed_at;
   double loss = 0;    // of the last step
   std::optional<ValidationResult> validation;
   std::string checkpoint;  // path of the last one
@@ -82,10 +83,11 @@ class Trainer {
   BatchLoader loader_;
   std::unique_ptr<Prefetch> prefetch_;
   CheckpointStore checkpoints_;
-  std::optional<RunFolder> folder_;      // rank 0
-  std::optional<MetricsFile> metrics_;   // rank 0
+  std::optional<RunFolder> folder_;     // rank 0
+  std::optional<MetricsFile> metrics_;  // rank 0
   std::optional<Progress> progress_;
-  std::vector<at::Tensor> good_buffers_;  // running statistics before the step, where on_nan is skip
+  std::vector<at::Tensor>
+      good_buffers_;  // running statistics before the step, where on_nan is skip
   int64_t step_ = 0;
   double gradient_norm_ = 0;
   bool improved_ = false;

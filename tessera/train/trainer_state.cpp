@@ -32,6 +32,7 @@ void Trainer::start_or_resume() {
       load_weights(config.init_weights, job_.graph, parameters_.values());
     if (is_first()) open_records(path);
   });
+  outcome_.checkpoint = path;
 }
 
 /// Rank 0: takes the run folder; returns the checkpoint to resume from, or nothing.
@@ -48,7 +49,7 @@ void Trainer::open_records(const std::string& resumed_from) {
   const TrainConfig& config = job_.config;
   const std::optional<int64_t> resumed = resumed_from.empty() ? std::nullopt : std::optional(step_);
   RunDescription description{to_json(config), to_json(job_.plan), job_.plan.num_ranks(),
-                             transport_name_, config.seed, resumed};
+                             transport_name_, config.seed,        resumed};
   folder_->write_description(description);
   metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
   ProgressOptions options;
@@ -84,6 +85,7 @@ void Trainer::restore(const TrainingState& state) {
     stopping.num_without = std::stoll(found->second);
   early_stopping_.load_state(stopping);
   step_ = state.step;
+  outcome_.resumed_at = step_;
 }
 
 TrainingState Trainer::snapshot() const {
@@ -98,11 +100,11 @@ TrainingState Trainer::snapshot() const {
   state.position_in_epoch = step_ % job_.steps_per_epoch;
   state.seed = job_.config.seed;
   state.best_metric = early_stopping_.state().best.value_or(NAN);
-  state.metadata = {{"model", job_.config.model},
-                    {"config", to_json(job_.config)},
-                    {"placement", to_json(job_.plan)},
-                    {"validations_without_best",
-                     std::to_string(early_stopping_.state().num_without)}};
+  state.metadata = {
+      {"model", job_.config.model},
+      {"config", to_json(job_.config)},
+      {"placement", to_json(job_.plan)},
+      {"validations_without_best", std::to_string(early_stopping_.state().num_without)}};
   return state;
 }
 

@@ -80,8 +80,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.validation = lower(for_inference(graph), plan, forward);
   const int64_t batches = job.train_loader().plan().batches_per_epoch();
   job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
-  job.total_steps =
-      config.steps ? *config.steps : job.steps_per_epoch * config.epochs.value_or(10);
+  job.total_steps = config.steps ? *config.steps : job.steps_per_epoch * config.epochs.value_or(10);
   return job;
 }
 

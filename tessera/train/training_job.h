@@ -1,6 +1,7 @@
 #pragma once
-// All of a training run that is the same on every rank: the network, its programs for a training step
-// and for validation, the data and the order in which it is read. Made once a process, then only read.
+// All of a training run that is the same on every rank: the network, its programs for a training
+// step and for validation, the data and the order in which it is read. Made once a process, then
+// only read.
 
 #include <memory>
 #include <vector>
@@ -18,7 +19,7 @@ struct TrainingJob {
   Graph graph;
   Plan plan;
   at::ScalarType real = at::kFloat;
-  std::shared_ptr<const Dataset> train_set;
+  std::shared_ptr<const Subset> train_set;
   std::shared_ptr<const Dataset> validation_set;  // null: none
   std::vector<Lowered> micro_steps;               // one per accumulated batch of a step
   Lowered validation;                             // forward, with running statistics

@@ -25,9 +25,9 @@ struct RankMeasurement {
   int64_t peak_value_bytes = 0;
   int64_t parameter_bytes = 0;
   int64_t workspace_bytes = 0;
-  int64_t bytes_sent = 0;  // per step
-  int64_t messages = 0;    // per step
-  double blocked_ms = 0;   // per step, mean: waiting for messages
+  int64_t bytes_sent = 0;      // per step
+  int64_t messages = 0;        // per step
+  double blocked_ms = 0;       // per step, mean: waiting for messages
   int64_t peak_rss_bytes = 0;  // of the rank's process; ranks that are threads share it
 };
 
@@ -36,13 +36,13 @@ struct BenchReport {
   double median_ms = 0;
   double p10_ms = 0;
   double p90_ms = 0;
-  double loss = 0;             // of the last step
+  double loss = 0;  // of the last step
   std::vector<RankMeasurement> per_rank;
 };
 
-/// Collective over all ranks of the transport, which are those of the plan; the report is the same on
-/// all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its slowest
-/// rank. Inputs are drawn once, before timing.
+/// Collective over all ranks of the transport, which are those of the plan; the report is the same
+/// on all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its
+/// slowest rank. Inputs are drawn once, before timing.
 BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport);
 
 /// The same on ranks that are threads of this process.

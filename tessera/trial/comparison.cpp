@@ -28,7 +28,8 @@ double Comparison::worst(std::string* where) const {
   return std::max(worst, 0.0);
 }
 
-double l2_difference(const std::vector<at::Tensor>& ours, const std::vector<at::Tensor>& reference) {
+double l2_difference(const std::vector<at::Tensor>& ours,
+                     const std::vector<at::Tensor>& reference) {
   double difference = 0, norm = 0;
   for (size_t i = 0; i < reference.size(); ++i) {
     if (!reference[i].defined()) continue;

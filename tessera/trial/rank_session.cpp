@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-RankSession::RankSession(const Lowered& lowered, Transport& transport, const SessionOptions& options)
+RankSession::RankSession(const Lowered& lowered, Transport& transport,
+                         const SessionOptions& options)
     : program_(lowered.programs.at(transport.rank())),
       transport_(recording(std::make_unique<BorrowedTransport>(transport), &counters_)),
       everyone_(transport.size()),

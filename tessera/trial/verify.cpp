@@ -108,11 +108,13 @@ std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph
   return whole;
 }
 
-/// Parameters are taken from the last rank: it has the least to do with the first, and all must agree.
+/// Parameters are taken from the last rank: it has the least to do with the first, and all must
+/// agree.
 StepRecord collect_step(RankSession& session, const Graph& graph, at::ScalarType real) {
   StepRecord record;
   record.loss = session.executor().loss();
-  record.outputs = collect_results(session, graph, session.program().outputs, graph.outputs(), real);
+  record.outputs =
+      collect_results(session, graph, session.program().outputs, graph.outputs(), real);
   record.input_gradients =
       collect_results(session, graph, session.program().input_gradients, graph.inputs(), real);
   Collector collector(session);
@@ -155,7 +157,8 @@ void compare_step(const Graph& graph, const StepRecord& ours, const StepRecord& 
                   int64_t step, double* worst_of_all, VerifyReport* report) {
   Comparison loss("loss"), outputs("output"), input_gradients("input gradient"),
       gradients("gradient of"), updated("updated"), buffers("buffer");
-  loss.add("", at::scalar_tensor(ours.loss, at::kDouble), at::scalar_tensor(reference.loss, at::kDouble));
+  loss.add("", at::scalar_tensor(ours.loss, at::kDouble),
+           at::scalar_tensor(reference.loss, at::kDouble));
   for (size_t i = 0; i < reference.outputs.size(); ++i)
     outputs.add(graph.value(graph.outputs()[i]).name, ours.outputs[i], reference.outputs[i]);
   for (size_t i = 0; i < reference.input_gradients.size(); ++i)

@@ -1,9 +1,9 @@
 #pragma once
 // The proof: the same steps on a placement and on the one-rank oracle, compared number by number.
 //
-// Relative difference of a tensor = max|a - ref| / max(max|ref|, 1e-3 * max|ref| over all tensors of
-// that kind): the gradient of a bias before batch norm is truly zero, and would have no scale of its
-// own.
+// Relative difference of a tensor = max|a - ref| / max(max|ref|, 1e-3 * max|ref| over all tensors
+// of that kind): the gradient of a bias before batch norm is truly zero, and would have no scale of
+// its own.
 
 #include <string>
 
@@ -39,10 +39,10 @@ struct VerifyReport {
   bool ok = false;
 };
 
-/// Collective over all ranks of the transport, which are those of the plan. Rank 0 runs the oracle and
-/// gets the report; the others get an empty one.
-/// Float64: all within 1e-10 (AdamW: 1e-8). Float32: loss within 1e-5, outputs within 1e-4; gradients
-/// are reported, since another order of summation flips ReLU and max-pooling decisions.
+/// Collective over all ranks of the transport, which are those of the plan. Rank 0 runs the oracle
+/// and gets the report; the others get an empty one. Float64: all within 1e-10 (AdamW: 1e-8).
+/// Float32: loss within 1e-5, outputs within 1e-4; gradients are reported, since another order of
+/// summation flips ReLU and max-pooling decisions.
 VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport& transport);
 
 /// The same on ranks that are threads of this process.

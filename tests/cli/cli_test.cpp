@@ -25,11 +25,13 @@ std::string read_all(const std::string& path) {
 
 Outcome tessera(const std::string& arguments) {
   const std::string err = testing::TempDir() + "tessera_stderr_" + std::to_string(getpid());
-  const std::string command = std::string("timeout 60 ") + TESSERA_PROGRAM + " " + arguments + " 2>" + err;
+  const std::string command =
+      std::string("timeout 60 ") + TESSERA_PROGRAM + " " + arguments + " 2>" + err;
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   std::array<char, 4096> chunk;
-  for (size_t n; (n = fread(chunk.data(), 1, chunk.size(), pipe)) > 0;) outcome.out.append(chunk.data(), n);
+  for (size_t n; (n = fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
+    outcome.out.append(chunk.data(), n);
   const int status = pclose(pipe);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   outcome.err = read_all(err);
@@ -54,8 +56,8 @@ TEST(Cli, ModelsListsTheZoo) {
 }
 
 TEST(Cli, VerifyProvesAPlacement) {
-  const Outcome outcome =
-      tessera("verify unet2d:base=2,depth=3,classes=4,norm=none --input 1x3x24x20 --space 2x2 --json");
+  const Outcome outcome = tessera(
+      "verify unet2d:base=2,depth=3,classes=4,norm=none --input 1x3x24x20 --space 2x2 --json");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["ranks"], 4);
@@ -67,8 +69,12 @@ TEST(Cli, VerifyProvesAPlacement) {
 }
 
 TEST(Cli, VerifyTakesFloat32AndAdamw) {
-  EXPECT_EQ(tessera("verify cnn2d:base=2,depth=2 --input 2x3x24x20 --space 2x1 --dtype float32").exit_code, 0);
-  EXPECT_EQ(tessera("verify cnn2d:base=2,depth=2 --input 2x3x24x20 --workers 3 --optimiser adamw").exit_code, 0);
+  EXPECT_EQ(tessera("verify cnn2d:base=2,depth=2 --input 2x3x24x20 --space 2x1 --dtype float32")
+                .exit_code,
+            0);
+  EXPECT_EQ(tessera("verify cnn2d:base=2,depth=2 --input 2x3x24x20 --workers 3 --optimiser adamw")
+                .exit_code,
+            0);
 }
 
 TEST(Cli, PlanAndBenchAgreeToTheByte) {
@@ -94,7 +100,8 @@ TEST(Cli, PlanDrawsTheGridAndPrintsPrograms) {
 TEST(Cli, PlanFileIsAPlacement) {
   const std::string file = testing::TempDir() + "tessera_plan.json";
   std::ofstream(file) << R"({"data": 1, "space": [2, 3], "pieces": [1, 2]})";
-  const Outcome outcome = tessera("plan cnn2d:base=2,depth=2 --input 1x3x32x36 --json --plan " + file);
+  const Outcome outcome =
+      tessera("plan cnn2d:base=2,depth=2 --input 1x3x32x36 --json --plan " + file);
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["ranks"], 6) << outcome.err;
 }
 
@@ -116,10 +123,10 @@ TEST(Cli, TrainsResumesAndPredicts) {
   for (const char* file : {"/run/run.json", "/run/metrics.csv", "/w.safetensors"})
     EXPECT_TRUE(std::filesystem::exists(folder + file)) << file;
 
-  const Outcome prediction = tessera(
-      "predict unet2d:base=2,depth=2,classes=3 --input 1x1x32x24 --space 1x2 --weights " + folder +
-      "/w.safetensors --images synthetic:samples=2,classes=3 --output " + folder +
-      "/classes.npy --probabilities " + folder + "/p.npy --picture " + folder + "/p.png");
+  const Outcome prediction =
+      tessera("predict unet2d:base=2,depth=2,classes=3 --input 1x1x32x24 --space 1x2 --weights " +
+              folder + "/w.safetensors --images synthetic:samples=2,classes=3 --output " + folder +
+              "/classes.npy --probabilities " + folder + "/p.npy --picture " + folder + "/p.png");
   EXPECT_EQ(prediction.exit_code, 0) << prediction.err;
   EXPECT_GT(std::filesystem::file_size(folder + "/classes.npy"), 2u * 32 * 24);
   EXPECT_GT(std::filesystem::file_size(folder + "/p.npy"), 4u * 2 * 3 * 32 * 24);
@@ -179,12 +186,16 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"verify " + kNet + "--input 1x3x64x64 --memory 100KiB", 4, "limit"},
         Refusal{"train unet2d --data nosuch:x --run /tmp/tessera_never", 2, "synthetic"},
         Refusal{"train --config /nonexistent.toml", 2, "nonexistent"},
-        Refusal{"train unet2d:classes=2 --data synthetic:classes=4 --run /tmp/tessera_never", 2, "classes"},
+        Refusal{"train unet2d:classes=2 --data synthetic:classes=4 --run /tmp/tessera_never", 2,
+                "classes"},
         Refusal{"train unet2d --steps 0 --run /tmp/tessera_never", 2, "steps"},
         Refusal{"train cnn2d --data synthetic --run /tmp/tessera_never", 2, "per sample"},
         Refusal{"predict unet2d --images synthetic --output /tmp/o.npy", 2, "--weights"},
-        Refusal{"predict " + kNet + "--images synthetic --output /tmp/o.npy --weights /nonexistent.safetensors", 2, "nonexistent"},
+        Refusal{"predict " + kNet +
+                    "--images synthetic --output /tmp/o.npy --weights /nonexistent.safetensors",
+                2, "nonexistent"},
         Refusal{"bench unet2d --input 1x3x60000x60000", 4, "free"},
-        Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 900MiB", 4, "use more workers"}));
+        Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 900MiB", 4,
+                "use more workers"}));
 
 }  // namespace

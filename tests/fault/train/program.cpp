@@ -1,6 +1,7 @@
 #include "tests/fault/train/program.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -46,7 +47,7 @@ struct Process {
 
 /// /proc/PID/stat: "pid (name, which may hold anything) state parent ...".
 std::optional<Process> look_at(const std::string& pid) {
-  const std::string text = read_file("/proc/" + pid + "/stat");
+  const std::string text = read_file(fmt::format("/proc/{}/stat", pid));
   const size_t end_of_name = text.rfind(')');
   if (end_of_name == std::string::npos || end_of_name + 4 >= text.size()) return std::nullopt;
   return Process{static_cast<pid_t>(std::atoi(text.c_str() + end_of_name + 4)),
@@ -80,7 +81,7 @@ std::vector<pid_t> living_below(pid_t ancestor) {
 }
 
 std::optional<int> rank_of(pid_t pid) {
-  const std::string environment = read_file("/proc/" + std::to_string(pid) + "/environ");
+  const std::string environment = read_file(fmt::format("/proc/{}/environ", pid));
   const std::string key = "OMPI_COMM_WORLD_RANK=";
   const size_t place = environment.find(key);
   if (place == std::string::npos) return std::nullopt;

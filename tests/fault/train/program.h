@@ -27,7 +27,7 @@ constexpr std::chrono::seconds kLimit{60};
 /// Looks again and again; false where the condition has not come true in time.
 bool await(const std::function<bool()>& condition, std::chrono::milliseconds limit = kLimit);
 
-/// What a child may use, and where it runs.
+/// What a child may use.
 struct ProgramOptions {
   std::optional<uint64_t> most_file_bytes;  // writing more fails with EFBIG
 };

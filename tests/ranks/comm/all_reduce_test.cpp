@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "tessera/base/error.h"
 #include "tessera/base/collective_traffic.h"
+#include "tessera/base/error.h"
 #include "tessera/comm/collectives.h"
 #include "tessera/comm/decorators.h"
 #include "tessera/comm/threads/threads.h"

@@ -1,7 +1,7 @@
 // Gather, broadcast and barrier over groups.
 
-#include "tessera/base/collective_traffic.h"
 #include "tessera/comm/collectives.h"
+#include "tessera/base/collective_traffic.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,5 @@
-// One program, two interpreters: what the simulator predicts is what the executor counts, to the byte.
+// One program, two interpreters: what the simulator predicts is what the executor counts, to the
+// byte.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +40,8 @@ TEST(Forecast, EqualsWhatRandomNetworksCount) {
 
 TEST(Forecast, EqualsWhatTheZooCounts) {
   check(build_model("unet2d:base=4,depth=4", {1, 3, 64, 61}), {1, {2, 2}, {}}, at::kFloat);
-  check(build_model("unet2d:base=4,depth=4,norm=none", {2, 3, 64, 61}), {2, {1, 3}, {2, 1}}, at::kFloat);
+  check(build_model("unet2d:base=4,depth=4,norm=none", {2, 3, 64, 61}), {2, {1, 3}, {2, 1}},
+        at::kFloat);
   check(build_model("fcn2d:width=0.05", {1, 3, 96, 64}), {1, {3, 2}, {}}, at::kDouble);
   check(build_model("cnn3d:base=4,depth=2", {2, 1, 16, 16, 17}), {2, {1, 2, 2}, {}}, at::kFloat);
 }

@@ -81,18 +81,29 @@ class NetworkMaker {
     switch (integer(0, 13)) {
       case 0:
       case 1:
-      case 2: return random_convolution(pick());
-      case 3: return random_transposed(pick());
+      case 2:
+        return random_convolution(pick());
+      case 3:
+        return random_transposed(pick());
       case 4:
-      case 5: return random_norm(pick());
-      case 6: return relu(graph_, pick(), name("relu"));
-      case 7: return random_pool(pick());
-      case 8: return random_interpolation(pick());
-      case 9: return pad(graph_, pick(), name("pad"), {per_axis(-2, 3), per_axis(-2, 3)});
-      case 10: return dropout(graph_, pick(), name("dropout"), {0.3});
-      case 11: return random_merge(/*concatenate=*/false);
-      case 12: return random_merge(/*concatenate=*/true);
-      default: return norm_relu_convolution(pick());
+      case 5:
+        return random_norm(pick());
+      case 6:
+        return relu(graph_, pick(), name("relu"));
+      case 7:
+        return random_pool(pick());
+      case 8:
+        return random_interpolation(pick());
+      case 9:
+        return pad(graph_, pick(), name("pad"), {per_axis(-2, 3), per_axis(-2, 3)});
+      case 10:
+        return dropout(graph_, pick(), name("dropout"), {0.3});
+      case 11:
+        return random_merge(/*concatenate=*/false);
+      case 12:
+        return random_merge(/*concatenate=*/true);
+      default:
+        return norm_relu_convolution(pick());
     }
   }
 
@@ -137,8 +148,10 @@ class NetworkMaker {
     PoolOptions options;
     options.kernel = per_axis(1, 3);
     if (chance(0.5)) options.stride = per_axis(1, 3);
-    if (chance(0.4)) options.padding = {0};
-    else options.padding = per_axis(0, 1);
+    if (chance(0.4))
+      options.padding = {0};
+    else
+      options.padding = per_axis(0, 1);
     options.ceil_mode = chance(0.4);
     if (chance(0.5)) {
       if (chance(0.3)) options.dilation = per_axis(1, 2);
@@ -152,7 +165,8 @@ class NetworkMaker {
   ValueId random_interpolation(ValueId x) {
     InterpolateOptions options;
     options.mode = chance(0.5) ? InterpolationMode::kNearest : InterpolationMode::kLinear;
-    if (options.mode == InterpolationMode::kLinear && chance(0.5)) options.corners = Corners::kAligned;
+    if (options.mode == InterpolationMode::kLinear && chance(0.5))
+      options.corners = Corners::kAligned;
     if (chance(0.5)) {
       for (int i = 0; i < spatial_; ++i)
         options.size.push_back(integer(1, 2 * graph_.type(x).axes[2 + i].size));
@@ -195,11 +209,11 @@ class NetworkMaker {
 
   void add_head() {
     if (chance(0.5)) return add_pixel_loss(images_.back(), "head");
-    // A mean over normalised pixels is zero, and so is its gradient: nothing but rounding to compare.
-    // The ReLU makes the mean depend on them.
-    ValueId features =
-        chance(0.5) ? global_average_pool(graph_, relu(graph_, images_.back(), "last_relu"))
-                    : flatten(graph_, images_.back());
+    // A mean over normalised pixels is zero, and so is its gradient: nothing but rounding to
+    // compare. The ReLU makes the mean depend on them.
+    ValueId features = chance(0.5)
+                           ? global_average_pool(graph_, relu(graph_, images_.back(), "last_relu"))
+                           : flatten(graph_, images_.back());
     if (chance(0.3)) features = dropout(graph_, features, "head_dropout", {0.4});
     if (chance(0.3)) {
       features = linear(graph_, features, "hidden", {5});

@@ -1,6 +1,7 @@
 #pragma once
-// Small random networks and placements, as functions of a seed: every operator, with random strides,
-// dilations, paddings, even kernels, skips, and several consumers of one value with different windows.
+// Small random networks and placements, as functions of a seed: every operator, with random
+// strides, dilations, paddings, even kernels, skips, and several consumers of one value with
+// different windows.
 
 #include <string>
 

@@ -1,6 +1,6 @@
-// The engine's proof over MPI: a representative hundred of random networks and zoo models. Started by
-// CTest as it is, this program launches itself under mpirun with 2, 3, 4 and 6 ranks; started as a rank,
-// it verifies every case whose placement has as many ranks as the world.
+// The engine's proof over MPI: a representative hundred of random networks and zoo models. Started
+// by CTest as it is, this program launches itself under mpirun with 2, 3, 4 and 6 ranks; started as
+// a rank, it verifies every case whose placement has as many ranks as the world.
 
 #include <cstdio>
 
@@ -15,8 +15,8 @@
 namespace tessera {
 namespace {
 
-constexpr int kSkipped = 77;       // CTest's word for it
-constexpr int kRandomCases = 24;   // per number of ranks
+constexpr int kSkipped = 77;      // CTest's word for it
+constexpr int kRandomCases = 24;  // per number of ranks
 
 struct Tally {
   int passed = 0;
@@ -31,7 +31,9 @@ void check(const std::string& name, const Graph& graph, const Plan& plan, uint64
   const VerifyReport report = verify(graph, options, transport);
   if (transport.rank() != 0) return;
   ++(report.ok ? tally->passed : tally->failed);
-  if (!report.ok) std::printf("FAILED %s on %s: %s\n", name.c_str(), to_string(plan).c_str(), report.worst.c_str());
+  if (!report.ok)
+    std::printf("FAILED %s on %s: %s\n", name.c_str(), to_string(plan).c_str(),
+                report.worst.c_str());
 }
 
 void check_random_networks(Transport& transport, Tally* tally) {
@@ -48,12 +50,15 @@ void check_zoo(Transport& transport, Tally* tally) {
   const auto size = static_cast<int64_t>(transport.size());
   const auto model = [&](const char* name, const Shape& input, const std::vector<Plan>& plans) {
     for (const Plan& plan : plans)
-      if (plan.num_ranks() == size) check(name, build_model(name, input), plan, 1, transport, tally);
+      if (plan.num_ranks() == size)
+        check(name, build_model(name, input), plan, 1, transport, tally);
   };
-  model("cnn1d:base=3,depth=3", {2, 2, 101}, {{1, {2}, {}}, {1, {3}, {}}, {2, {2}, {}}, {2, {3}, {}}});
+  model("cnn1d:base=3,depth=3", {2, 2, 101},
+        {{1, {2}, {}}, {1, {3}, {}}, {2, {2}, {}}, {2, {3}, {}}});
   model("unet2d:base=2,depth=4,classes=3", {2, 3, 43, 38},
         {{1, {1, 3}, {}}, {1, {2, 2}, {}}, {1, {3, 2}, {}}, {2, {2, 1}, {2, 2}}, {2, {1, 1}, {}}});
-  model("fcn2d:width=0.02,classes=3", {1, 3, 67, 70}, {{1, {2, 1}, {}}, {1, {2, 2}, {}}, {1, {3, 2}, {}}});
+  model("fcn2d:width=0.02,classes=3", {1, 3, 67, 70},
+        {{1, {2, 1}, {}}, {1, {2, 2}, {}}, {1, {3, 2}, {}}});
   model("unet3d:base=2,depth=3", {2, 1, 13, 12, 15}, {{1, {1, 2, 2}, {}}, {1, {1, 2, 3}, {}}});
 }
 

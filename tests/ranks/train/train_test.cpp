@@ -1,5 +1,5 @@
-// Training on many ranks is training on one: the same weights after many steps, the same after a stop
-// and a resume on another grid, and the same bits on the same one.
+// Training on many ranks is training on one: the same weights after many steps, the same after a
+// stop and a resume on another grid, and the same bits on the same one.
 
 #include <gtest/gtest.h>
 
@@ -70,7 +70,8 @@ class Training : public testing::Test {
     double worst = 0;
     for (size_t i = 0; i < a.parameters.size(); ++i) {
       const double scale = std::max(1e-3, b.parameters[i].abs().max().item<double>());
-      worst = std::max(worst, (a.parameters[i] - b.parameters[i]).abs().max().item<double>() / scale);
+      worst =
+          std::max(worst, (a.parameters[i] - b.parameters[i]).abs().max().item<double>() / scale);
     }
     return worst;
   }
@@ -115,7 +116,8 @@ TEST_F(Training, ResumesWithTheSameBitsOnTheSameGrid) {
 }
 
 TEST_F(Training, AccumulationIsALargerBatch) {
-  // Without a norm, and with as many labels in every batch, the mean of two losses is the loss of both.
+  // Without a norm, and with as many labels in every batch, the mean of two losses is the loss of
+  // both.
   const auto net = [](int64_t batch) {
     return build_model("cnn2d:base=3,depth=2,classes=3,norm=none", {batch, 1, 24, 24});
   };
@@ -126,8 +128,9 @@ TEST_F(Training, AccumulationIsALargerBatch) {
   TrainConfig large = small;
   large.accumulation = 1;
   large.folder += "_large";
-  EXPECT_LE(difference(train(small, {1, {2, 1}, {}}, net(2)), train(large, {1, {1, 2}, {}}, net(4))),
-            1e-9);
+  EXPECT_LE(
+      difference(train(small, {1, {2, 1}, {}}, net(2)), train(large, {1, {1, 2}, {}}, net(4))),
+      1e-9);
 }
 
 TEST_F(Training, AdamwAgreesToo) {

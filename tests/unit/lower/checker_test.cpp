@@ -13,7 +13,8 @@ namespace {
 class Checker : public testing::Test {
  protected:
   void SetUp() override {
-    programs_ = lower(build_model("cnn2d:base=2,depth=2", {2, 3, 16, 16}), {1, {2, 2}, {}}).programs;
+    programs_ =
+        lower(build_model("cnn2d:base=2,depth=2", {2, 3, 16, 16}), {1, {2, 2}, {}}).programs;
   }
   /// The place of the n-th instruction of a kind.
   template <class T>
@@ -60,13 +61,15 @@ TEST_F(Checker, SeesAMissingFinish) {
 }
 
 TEST_F(Checker, SeesAMessageThatNobodyReceives) {
-  auto& start = std::get<StartTransfer>(programs_[0].instructions[find<StartTransfer>(programs_[0])]);
+  auto& start =
+      std::get<StartTransfer>(programs_[0].instructions[find<StartTransfer>(programs_[0])]);
   start.receives.pop_back();
   expect_refused("");
 }
 
 TEST_F(Checker, SeesMessagesOfTheWrongSize) {
-  auto& start = std::get<StartTransfer>(programs_[0].instructions[find<StartTransfer>(programs_[0])]);
+  auto& start =
+      std::get<StartTransfer>(programs_[0].instructions[find<StartTransfer>(programs_[0])]);
   programs_[0].buffers[start.sends[0].strip].box = Box{{0, 100000}};
   expect_refused("cross");
 }
@@ -92,7 +95,8 @@ TEST_F(Checker, SeesADeadlockOfRendezvousSends) {
   // The gathered buffer's Alloc comes along, so that only the order is wrong.
   const BufferId buffer = std::get<StartGather>(moved[0]).buffer;
   for (size_t i = 0; i < program.instructions.size(); ++i)
-    if (const auto* alloc = std::get_if<Alloc>(&program.instructions[i]); alloc && alloc->buffer == buffer) {
+    if (const auto* alloc = std::get_if<Alloc>(&program.instructions[i]);
+        alloc && alloc->buffer == buffer) {
       moved.insert(moved.begin(), program.instructions[i]);
       erase(program, i);
       break;

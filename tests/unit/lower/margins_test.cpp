@@ -45,7 +45,8 @@ TEST(Margins, ConvNormReluChainsCopyNothingForTheirHalos) {
     // The norms write into the interiors of the buffers that the convolutions read.
     int interiors = 0;
     for (const tessera::Run& run : all_of<tessera::Run>(program)) {
-      if (run.phase != Phase::kForward || lowered.graph.node(run.node).op->kind() != "batch_norm_relu")
+      if (run.phase != Phase::kForward ||
+          lowered.graph.node(run.node).op->kind() != "batch_norm_relu")
         continue;
       for (const Argument& argument : run.arguments)
         if (argument.role == Role::kOutput) {
@@ -75,7 +76,8 @@ TEST(Margins, RecomputationUnpacksTheFirstExchangeAgain) {
   const Lowered lowered = lower(conv_norm_relu_chain(), {1, {2, 1}, {}});
   const Program& program = lowered.programs[0];
   int recomputed = 0;
-  for (const tessera::Run& run : all_of<tessera::Run>(program)) recomputed += run.phase == Phase::kRecompute;
+  for (const tessera::Run& run : all_of<tessera::Run>(program))
+    recomputed += run.phase == Phase::kRecompute;
   EXPECT_EQ(recomputed, 3);
   // Forward unpacks 3 exchanges, recomputation 2 of them again, backward adds 2 adjoints.
   EXPECT_EQ(all_of<Unpack>(program).size(), 7u);
@@ -103,7 +105,8 @@ TEST(Margins, AnotherWindowIsOneCountedCopy) {
   add_pixel_loss(graph, convolution(graph, x, "b", {4, {3}, {1}, {2}, {2}}));
   const Lowered lowered = lower(graph, {1, {2, 1}, {}});
   int copies = 0;
-  for (const Copy& copy : all_of<Copy>(lowered.programs[0])) copies += copy.combine == Combine::kStore;
+  for (const Copy& copy : all_of<Copy>(lowered.programs[0]))
+    copies += copy.combine == Combine::kStore;
   EXPECT_EQ(copies, 1);
 }
 

@@ -1,4 +1,5 @@
-// Memory of the lowered programs: what is kept, what is computed again, and how it falls with the grid.
+// Memory of the lowered programs: what is kept, what is computed again, and how it falls with the
+// grid.
 
 #include <gtest/gtest.h>
 
