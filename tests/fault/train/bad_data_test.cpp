@@ -45,7 +45,8 @@ TEST_F(BadData, StopsAndNamesTheSampleWhicheverRankHoldsIt) {
       SCOPED_TRACE(fmt::format("row {}, {}", row, launch));
       const Outcome outcome = play(with_data(write_data(row), "stop", launch));
       EXPECT_EQ(outcome.exit_code, 2);
-      expect_contains(outcome.errors, "training sample 7 holds a value that is no finite number");
+      expect_contains(outcome.errors,
+                      "sample 7 of the data holds a value that is no finite number");
       expect_contains(outcome.errors, "--on-nan skip");
       expect_whole_checkpoints();
     }
