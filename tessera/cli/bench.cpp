@@ -98,7 +98,12 @@ int run(const Options& options) {
   const Job job = resolve(options.job);
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
-  forecast_within_limits(job, lowering, options.update ? 1 : 0, Where::kThisMachine);
+  const LaunchRequest request = launch_request(options.job, job);
+  const int64_t copies = options.update ? 1 : 0;
+  forecast_within_limits(job, lower(job.graph, job.plan, lowering), copies,
+                         where_ranks_live(request));
+  if (options.baseline)
+    forecast_within_limits(job, lower(job.graph, {}, lowering), copies, Where::kThisMachine);
   BenchOptions bench;
   bench.plan = job.plan;
   bench.real = job.real;
@@ -108,7 +113,7 @@ int run(const Options& options) {
   bench.threads = options.job.threads;
   bench.update = options.update;
   bench.timeout_seconds = options.job.timeout_seconds;
-  return run_on_ranks(launch_request(options.job, job), [&](Transport& transport) {
+  return run_on_ranks(request, [&](Transport& transport) {
     const BenchReport report = benchmark(job.graph, bench, transport);
     if (transport.rank() == 0) print(report, job, options, bench);
   });

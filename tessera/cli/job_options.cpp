@@ -133,9 +133,12 @@ Job resolve(const JobOptions& options) {
   return job;
 }
 
-std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOptions& options,
+Where where_ranks_live(const LaunchRequest& request) {
+  return transport_name(request) == "threads" ? Where::kThisMachine : Where::kAnywhere;
+}
+
+std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& lowered,
                                                  int64_t optimiser_copies, Where where) {
-  const Lowered lowered = lower(job.graph, job.plan, options);
   std::vector<RankForecast> forecasts;
   int64_t all_ranks = 0;
   for (const Program& program : lowered.programs) {
@@ -158,7 +161,7 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOpti
         "[memory] the {} workers need {} together, this machine has {} free; use a smaller input, "
         "or "
         "`tessera plan` to see what it would need",
-        job.plan.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
+        lowered.programs.size(), format_bytes(all_ranks), format_bytes(free_memory()));
   return forecasts;
 }
 

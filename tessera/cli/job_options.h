@@ -49,11 +49,13 @@ struct Job {
 Job resolve(const JobOptions& options);
 
 /// Forecasts every rank and throws OutOfMemory, before anything is allocated, where a rank needs
-/// more than the limit, or (without a limit, for a run on this machine) all ranks need more than is
-/// free.
+/// more than the limit, or (where all ranks live here) all ranks together need more than is free.
 enum class Where { kAnywhere, kThisMachine };
-std::vector<RankForecast> forecast_within_limits(const Job& job, const LowerOptions& options,
+std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& lowered,
                                                  int64_t optimiser_copies, Where where);
+
+/// Ranks that are threads are all here; processes may be anywhere, and must decide alike.
+Where where_ranks_live(const LaunchRequest& request);
 
 std::string dtype_name(at::ScalarType real);
 

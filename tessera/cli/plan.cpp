@@ -78,8 +78,8 @@ int run(const Options& options) {
   const Job job = resolve(options.job);
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
+  const Lowered lowered = lower(job.graph, job.plan, lowering);
   if (options.program) {
-    const Lowered lowered = lower(job.graph, job.plan, lowering);
     if (options.rank >= job.plan.num_ranks())
       throw_error<InvalidInput>("[--rank] {} is not below {} ranks", options.rank,
                                 job.plan.num_ranks());
@@ -87,7 +87,7 @@ int run(const Options& options) {
     return kOk;
   }
   const std::vector<RankForecast> ranks =
-      forecast_within_limits(job, lowering, options.update ? 1 : 0, Where::kAnywhere);
+      forecast_within_limits(job, lowered, options.update ? 1 : 0, Where::kAnywhere);
   if (options.job.json)
     print_json(job, ranks);
   else
@@ -104,6 +104,7 @@ void add_plan(CLI::App& app, int* exit_code) {
   options->job.add_to(*command, "float32");
   command->add_flag("--update", options->update, "count SGD's momentum too")->group("Run");
   command->add_flag("--program", options->program, "print one rank's program instead")
+      ->excludes("--json")
       ->group("Output");
   command->add_option("--rank", options->rank, "whose program")
       ->capture_default_str()

@@ -102,19 +102,22 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
   probabilities.finish();
 }
 
+void check_picture(const Shape& sample) {
+  if (sample.size() != 3 || sample[1] * sample[2] > kMaxPicturePixels)
+    throw_error<InvalidInput>("[--picture] pictures are for 2-D images of at most {} pixels",
+                              kMaxPicturePixels);
+}
+
 /// The first image, its labels where the data has them per pixel, and what was predicted, with the
 /// workers' boxes.
 void draw_first_sample(const Options& options, const Job& job, const Dataset& data) {
   const Shape shape = data.image_shape();
-  if (shape.size() != 3 || shape[1] * shape[2] > kMaxPicturePixels)
-    throw_error<InvalidInput>("[--picture] pictures are for 2-D images of at most {} pixels",
-                              kMaxPicturePixels);
   const Box all = Box::whole(shape), plane = without_axis(all, 0);
   at::Tensor image = at::empty(shape, at::kFloat);
   data.load_image(0, all, image);
   std::vector<Panel> panels{{"image", picture_of(image)}};
   at::Tensor labels = at::empty(plane.shape(), at::kLong);
-  if (data.per_pixel()) {
+  if (data.per_pixel() && job.graph.type(job.graph.outputs()[0]).num_spatial() == 2) {
     data.load_target(0, plane, labels);
     panels.push_back({"truth", picture_of_classes(labels)});
     NpyArray(options.output).read({{0, 1}, plane[0], plane[1]}, labels.unsqueeze(0));
@@ -135,6 +138,8 @@ int run(const Options& options) {
   const std::unique_ptr<Dataset> data = open_dataset(options.images, sample, options.job.seed);
   const Lowered lowered = lower_prediction(job.graph, job.plan);
   const LaunchRequest request = launch_request(options.job, job);
+  forecast_within_limits(job, lowered, 0, where_ranks_live(request));
+  if (!options.picture.empty()) check_picture(sample);
   const int code = run_on_ranks(request, [&](Transport& transport) {
     predict_rank(options, job, lowered, *data, transport);
     if (transport.rank() != 0) return;

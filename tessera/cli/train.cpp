@@ -9,7 +9,9 @@
 #include "tessera/cli/launch.h"
 #include "tessera/cli/parse.h"
 #include "tessera/train/config_layer.h"
+#include "tessera/train/configured.h"
 #include "tessera/train/trainer.h"
+#include "tessera/zoo/zoo.h"
 
 namespace tessera::cli {
 namespace {
@@ -34,8 +36,9 @@ TrainConfig read_config(const Options& options) {
 
 /// The input with the batch that --batch gives.
 std::string input_of(const TrainConfig& config) {
-  if (config.batch == 0 || config.input.empty()) return config.input;
-  std::vector<int64_t> sizes = parse_sizes(config.input, "--input");
+  if (config.batch == 0) return config.input;
+  std::vector<int64_t> sizes = config.input.empty() ? find_model(config.model).default_input
+                                                    : parse_sizes(config.input, "--input");
   sizes[0] = config.batch;
   return to_string(sizes);
 }
@@ -94,18 +97,18 @@ int run(const Options& options) {
   const Job job = resolve(job_options(config, options.memory));
   const LaunchRequest request{config.launch, job.plan.num_ranks(), static_cast<int>(config.threads),
                               config.timeout_seconds};
-  const int copies = config.optimiser == "adamw" ? 2 : 1;
-  forecast_within_limits(job, {}, copies, Where::kAnywhere);
   const TrainingJob training = prepare_training(config, job.graph, job.plan, job.real);
+  const int64_t copies = configured_optimiser(config)->state_copies();
+  forecast_within_limits(job, *training.micro_steps.back(), copies, where_ranks_live(request));
+  if (training.validation_set)
+    forecast_within_limits(job, training.validation, copies, where_ranks_live(request));
   std::signal(SIGINT, handle_stop);
   std::signal(SIGTERM, handle_stop);
-  TrainOutcome outcome;
-  const int code = run_on_ranks(request, [&](Transport& transport) {
+  return run_on_ranks(request, [&](Transport& transport) {
     Trainer trainer(training, &transport, transport_name(request));
     const TrainOutcome own = trainer.run();
     if (transport.rank() == 0) report(own, options);
   });
-  return code;
 }
 
 void add_key(CLI::App& command, const ConfigKey& key, Options* options) {

@@ -61,7 +61,9 @@ int run(const Options& options) {
   lowering.step = StepKind::kTrain;
   lowering.input_gradients = lowering.keep_outputs = true;
   const bool adamw = options.optimiser == "adamw";
-  forecast_within_limits(job, lowering, adamw ? 2 : 1, Where::kThisMachine);
+  const LaunchRequest request = launch_request(options.job, job);
+  forecast_within_limits(job, lower(job.graph, job.plan, lowering), adamw ? 2 : 1,
+                         where_ranks_live(request));
   VerifyOptions verification;
   verification.plan = job.plan;
   verification.real = job.real;
@@ -71,7 +73,7 @@ int run(const Options& options) {
   verification.threads = options.job.threads;
   verification.timeout_seconds = options.job.timeout_seconds;
   bool ok = true;
-  const int code = run_on_ranks(launch_request(options.job, job), [&](Transport& transport) {
+  const int code = run_on_ranks(request, [&](Transport& transport) {
     const VerifyReport report = verify(job.graph, verification, transport);
     if (transport.rank() != 0) return;
     ok = report.ok;

@@ -26,7 +26,7 @@ Prefetch::Prefetch(const BatchLoader& loader, const std::vector<BatchBox>& reque
       options_(options),
       taken_(requests_.size(), false),
       batch_(options.first_batch) {
-  // Here and not on the thread, so that they are booked on the account of the rank.
+  // Here and not on the thread: what cannot be allocated is the caller's to hear of.
   for (const BatchBox& request : requests_)
     boxes_.push_back(at::empty(request.box.shape(),
                                request.field == Field::kImages ? options_.real : at::kLong));

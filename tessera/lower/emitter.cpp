@@ -120,8 +120,11 @@ void Emitter::finish_step() {
 void Emitter::keep_results() {
   if (options_.keep_outputs)
     for (ValueId value : graph_.outputs())
-      for (int piece : pieces_here(value))
+      for (int piece : pieces_here(value)) {
+        TESSERA_CHECK(instances_[value].homes[piece] >= 0, "output {} is not stored",
+                      graph_.value(value).name);
         program_.outputs.push_back({value, home_view(value, piece)});
+      }
   if (!options_.input_gradients || options_.step == StepKind::kForward) return;
   for (ValueId value : graph_.inputs()) {
     if (!backward_.needs_gradient[value]) continue;

@@ -28,7 +28,9 @@ bool fits(const Plan& plan, const ValueType& input) {
 template <class PlanOf, class Cost>
 std::vector<int64_t> cheapest(const ValueType& input, int64_t parts, const char* what,
                               PlanOf plan_of, Cost cost) {
-  if (parts < 1) throw_error<InvalidInput>("[planner] {} {} must be at least 1", what, parts);
+  constexpr int64_t kMost = 1 << 20;
+  if (parts < 1 || parts > kMost)
+    throw_error<InvalidInput>("[planner] {} {}: give 1 to {}", what, parts, kMost);
   std::vector<int64_t> best;
   std::pair<double, int64_t> best_cost;
   for (const std::vector<int64_t>& grid : factorisations(parts, input.num_spatial())) {
@@ -62,6 +64,7 @@ std::vector<std::vector<int64_t>> factorisations(int64_t parts, int axes) {
 }
 
 std::vector<int64_t> best_space(const Graph& graph, const Plan& plan, int64_t parts) {
+  check_plan(plan, image_type(graph));  // what does not fit for another reason says so itself
   const auto with_space = [&](const std::vector<int64_t>& grid) {
     Plan candidate = plan;
     candidate.space = grid;
@@ -74,6 +77,7 @@ std::vector<int64_t> best_space(const Graph& graph, const Plan& plan, int64_t pa
 
 std::vector<int64_t> best_pieces(const Graph& graph, const Plan& plan, int64_t count) {
   const ValueType& input = image_type(graph);
+  check_plan(plan, input);
   const auto with_pieces = [&](const std::vector<int64_t>& grid) {
     Plan candidate = plan;
     candidate.pieces = grid;

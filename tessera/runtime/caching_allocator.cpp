@@ -87,6 +87,10 @@ class BlockCache {
     const int64_t alignment = total >= 2 * kHugePage ? kHugePage : kAlignment;
     const int64_t rounded = (total + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, rounded);
+    if (!memory) {
+      release();  // cached blocks of other sizes
+      memory = std::aligned_alloc(alignment, rounded);
+    }
     if (!memory)
       throw_error<OutOfMemory>(
           "[memory] the system has no {} bytes left; use more workers or a "

@@ -31,12 +31,14 @@ void Executor::run(const StepContext& context) {
   context_ = &context;
   memory_ = {};
   value_bytes_ = 0;
-  std::fill(tensors_.begin(), tensors_.end(), at::Tensor());
+  release();
   bind_buckets();
   for (const Instruction& instruction : program_.instructions)
     std::visit([this](const auto& each) { execute(each); }, instruction);
   context_ = nullptr;
 }
+
+void Executor::release() { std::fill(tensors_.begin(), tensors_.end(), at::Tensor()); }
 
 double Executor::loss() const {
   TESSERA_CHECK(program_.loss >= 0 && tensors_[program_.loss].defined(), "there is no loss");

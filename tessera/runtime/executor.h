@@ -53,6 +53,8 @@ class Executor {
   /// A result of the last step that the program keeps.
   at::Tensor result(const Result& result) const { return view(result.view); }
   const MemoryCounters& memory() const { return memory_; }
+  /// Lets go of the last step's results; otherwise they stay until the next step.
+  void release();
 
  private:
   void execute(const Alloc& alloc);

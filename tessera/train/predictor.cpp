@@ -41,7 +41,8 @@ void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parame
     };
     executor.run(context);
     for (const Result& output : program.outputs)
-      take(batch, output.view.box, executor.result(output));
+      if (output.value == lowered.graph.outputs()[0])
+        take(batch, output.view.box, executor.result(output));
   }
 }
 

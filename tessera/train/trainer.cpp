@@ -25,10 +25,10 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       checkpoints_(job.config.folder + "/checkpoints",
                    static_cast<int>(job.config.keep_checkpoints)) {
   std::iota(everyone_.begin(), everyone_.end(), 0);
-  for (const Lowered& lowered : job_.micro_steps)
+  for (const auto& lowered : job_.micro_steps)
     micro_steps_.push_back(
-        std::make_unique<Executor>(lowered.graph, lowered.programs[transport->rank()], &parameters_,
-                                   transport, ExecutorOptions{job.real}));
+        std::make_unique<Executor>(lowered->graph, lowered->programs[transport->rank()],
+                                   &parameters_, transport, ExecutorOptions{job.real}));
   if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);
 }
 
@@ -38,11 +38,13 @@ TrainOutcome Trainer::run() {
   prefetching.first_batch = step_ * job_.config.accumulation;
   prefetching.end_batch = job_.total_steps * job_.config.accumulation;
   prefetching.real = job_.real;
-  const Program& program = job_.micro_steps[0].programs[transport_->rank()];
-  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0].graph, program),
+  const Program& program = job_.micro_steps[0]->programs[transport_->rank()];
+  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0]->graph, program),
                                          prefetching);
   int64_t saved_at = outcome_.resumed_at.value_or(-1);
-  while (step_ < job_.total_steps) {
+  const bool stopped_before = outcome_.resumed_at && early_stopping_.should_stop();
+  if (stopped_before) outcome_.end = TrainEnd::kEarlyStopped;
+  while (step_ < job_.total_steps && !stopped_before) {
     const double loss = train_step();
     ++step_;
     outcome_.loss = loss;
@@ -75,6 +77,7 @@ double Trainer::train_step() {
                                   ? parameters_.values()[id].clone()
                                   : at::Tensor());
   }
+  gradient_norm_ = NAN;
   double loss = 0;
   for (size_t micro = 0; micro < micro_steps_.size(); ++micro) {
     run_micro_step(static_cast<int64_t>(micro));
@@ -90,7 +93,7 @@ void Trainer::run_micro_step(int64_t micro) {
   context.seed = job_.config.seed;
   context.step = batch;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-    prefetch_->load({field_of(job_.micro_steps[micro].graph, input), box}, batch, target);
+    prefetch_->load({field_of(job_.micro_steps[micro]->graph, input), box}, batch, target);
   };
   micro_steps_[micro]->run(context);
 }
@@ -115,7 +118,9 @@ void Trainer::handle_bad_step(double loss) {
     for (size_t id = 0; id < good_buffers_.size(); ++id)
       if (good_buffers_[id].defined()) parameters_.values()[id].copy_(good_buffers_[id]);
     if (progress_)
-      progress_->say(fmt::format("step {}: the loss is {}; the step is skipped", step_ + 1, loss));
+      progress_->say(
+          fmt::format("step {}: the loss is {}, the gradient's norm {}; the step is skipped",
+                      step_ + 1, loss, gradient_norm_));
     return;
   }
   fail_together(bad_sample());
@@ -129,9 +134,9 @@ void Trainer::handle_bad_step(double loss) {
 
 /// What is wrong with this rank's part of the step's samples; empty where nothing is.
 std::string Trainer::bad_sample() {
-  const Program& program = job_.micro_steps[0].programs[transport_->rank()];
+  const Program& program = job_.micro_steps[0]->programs[transport_->rank()];
   for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
-    for (const BatchBox& request : loads_of(job_.micro_steps[0].graph, program)) {
+    for (const BatchBox& request : loads_of(job_.micro_steps[0]->graph, program)) {
       if (request.field != Field::kImages || request.box.empty()) continue;
       const int64_t batch = step_ * job_.config.accumulation + micro;
       at::Tensor box = at::empty(request.box.shape(), at::kDouble);

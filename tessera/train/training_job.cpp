@@ -1,5 +1,7 @@
 #include "tessera/train/training_job.h"
 
+#include <map>
+
 #include "tessera/base/error.h"
 #include "tessera/data/open.h"
 #include "tessera/lower/inference.h"
@@ -26,15 +28,20 @@ void check_data(const Graph& graph, const Dataset& data) {
                               data.num_classes(), types.inputs[0].channels(), data.num_classes());
 }
 
-std::vector<Lowered> lower_micro_steps(const TrainingJob& job) {
-  std::vector<Lowered> steps;
+/// At most three kinds of batches in a step: the first sets the gradients to zero, the last reduces
+/// them, those between only add.
+std::vector<std::shared_ptr<const Lowered>> lower_micro_steps(const TrainingJob& job) {
+  std::map<std::pair<bool, bool>, std::shared_ptr<const Lowered>> made;
+  std::vector<std::shared_ptr<const Lowered>> steps;
   const int64_t count = job.config.accumulation;
   for (int64_t i = 0; i < count; ++i) {
     LowerOptions options;
     options.step = StepKind::kGradient;
     options.zero_gradients = i == 0;
     options.reduce_gradients = i + 1 == count;
-    steps.push_back(lower(job.graph, job.plan, options));
+    auto& lowered = made[{options.zero_gradients, options.reduce_gradients}];
+    if (!lowered) lowered = std::make_shared<const Lowered>(lower(job.graph, job.plan, options));
+    steps.push_back(lowered);
   }
   return steps;
 }
@@ -77,7 +84,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   LowerOptions forward;
   forward.step = StepKind::kForward;
   forward.keep_outputs = true;
-  job.validation = lower(for_inference(graph), plan, forward);
+  if (job.validation_set) job.validation = lower(for_inference(graph), plan, forward);
   const int64_t batches = job.train_loader().plan().batches_per_epoch();
   job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
   job.total_steps = config.steps ? *config.steps : job.steps_per_epoch * config.epochs.value_or(10);

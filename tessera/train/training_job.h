@@ -20,9 +20,9 @@ struct TrainingJob {
   Plan plan;
   at::ScalarType real = at::kFloat;
   std::shared_ptr<const Subset> train_set;
-  std::shared_ptr<const Dataset> validation_set;  // null: none
-  std::vector<Lowered> micro_steps;               // one per accumulated batch of a step
-  Lowered validation;                             // forward, with running statistics
+  std::shared_ptr<const Dataset> validation_set;            // null: none
+  std::vector<std::shared_ptr<const Lowered>> micro_steps;  // one per accumulated batch of a step
+  Lowered validation;                                       // forward, with running statistics
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;
 

@@ -61,6 +61,7 @@ ValidationResult Validator::run() {
     if (weight > 0) loss_sum += weight * executor_.loss();
     weight_sum += weight;
   }
+  executor_.release();  // the logits would stay beside the next training steps
   return {weight_sum > 0 ? loss_sum / weight_sum : NAN, scores(all)};
 }
 
