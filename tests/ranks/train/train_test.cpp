@@ -133,6 +133,18 @@ TEST_F(Training, AccumulationIsALargerBatch) {
       1e-9);
 }
 
+TEST_F(Training, StartedAgainAfterAnEarlyStopDoesNothing) {
+  TrainConfig config = this->config("early", 100);
+  config.patience = 1;
+  config.learning_rate = 0;  // nothing improves
+  const Trained first = train(config, {1, {2, 1}, {}});
+  EXPECT_EQ(first.outcome.end, TrainEnd::kEarlyStopped);
+  EXPECT_LT(first.outcome.steps, 100);
+  const Trained again = train(config, {1, {2, 1}, {}});
+  EXPECT_EQ(again.outcome.end, TrainEnd::kEarlyStopped);
+  EXPECT_EQ(again.outcome.steps, first.outcome.steps);
+}
+
 TEST_F(Training, AdamwAgreesToo) {
   TrainConfig adamw = config("adamw_one", 8);
   adamw.optimiser = "adamw";
