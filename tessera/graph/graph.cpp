@@ -25,30 +25,40 @@ ValueId Graph::add_input(const std::string& name, const ValueType& type) {
 }
 
 ParameterId Graph::add_parameter(const Parameter& parameter) {
-  for (size_t id = 0; id < parameters_.size(); ++id) {
-    const Parameter& known = parameters_[id];
-    if (known.name != parameter.name) continue;
-    if (known.shape != parameter.shape || known.role != parameter.role)
-      throw_error<InvalidInput>("[graph] parameter {} is {} and cannot be shared as {}",
-                                parameter.name, to_string(known.shape), to_string(parameter.shape));
-    return static_cast<ParameterId>(id);
+  const auto found = parameter_ids_.find(parameter.name);
+  if (found == parameter_ids_.end()) {
+    parameters_.push_back(parameter);
+    const auto id = static_cast<ParameterId>(parameters_.size() - 1);
+    parameter_ids_[parameter.name] = id;
+    return id;
   }
-  parameters_.push_back(parameter);
-  return static_cast<ParameterId>(parameters_.size() - 1);
+  const Parameter& known = parameters_[found->second];
+  const bool roles_agree =
+      known.role == parameter.role ||
+      (known.role == ParameterRole::kFrozen && parameter.role == ParameterRole::kTrainable);
+  if (known.shape != parameter.shape)
+    throw_error<InvalidInput>("[graph] parameter {} is {} and cannot be shared as {}", known.name,
+                              to_string(known.shape), to_string(parameter.shape));
+  if (!roles_agree)
+    throw_error<InvalidInput>(
+        "[graph] parameter {} is shared as a weight and as a running statistic; give each its own",
+        known.name);
+  return found->second;
+}
+
+void Graph::add_parameter_alias(const std::string& alias, ParameterId parameter) {
+  const bool is_new = parameter_ids_.emplace(alias, parameter).second;
+  TESSERA_CHECK(is_new, "the name {} is taken", alias);
 }
 
 ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
                         const std::vector<ValueId>& inputs,
                         const std::vector<ParameterId>& parameters,
                         const std::vector<ParameterId>& buffers) {
-  const auto taken = [&](const std::string& candidate) {
-    for (const Node& node : nodes_)
-      if (node.name == candidate) return true;
-    return false;
-  };
   Node node{name,       std::move(op), inputs, static_cast<ValueId>(values_.size()),
             parameters, buffers,       {}};
-  for (int suffix = 2; taken(node.name); ++suffix) node.name = fmt::format("{}_{}", name, suffix);
+  for (int suffix = 2; node_names_.contains(node.name); ++suffix)
+    node.name = fmt::format("{}_{}", name, suffix);
   for (ValueId input : inputs) node.types.inputs.push_back(type(input));
   try {
     node.types.output = node.op->infer_type(node.types.inputs);
@@ -59,6 +69,7 @@ ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
   for (size_t input = 0; input < inputs.size(); ++input)
     values_[inputs[input]].uses.push_back({id, static_cast<int>(input)});
   values_.push_back({node.name, node.types.output, id, {}});
+  node_names_.insert(node.name);
   nodes_.push_back(std::move(node));
   return nodes_.back().output;
 }
@@ -72,7 +83,15 @@ int64_t Graph::num_trainable() const {
   return total;
 }
 
+bool Graph::has_trainable(const Node& node) const {
+  for (ParameterId id : node.parameters)
+    if (parameters_[id].role == ParameterRole::kTrainable) return true;
+  return false;
+}
+
 at::Tensor initial_value(const Parameter& parameter, uint64_t seed) {
+  if (parameter.initial.kind == Initial::Kind::kGiven)
+    return parameter.initial.given.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
   at::Tensor tensor = at::full(parameter.shape, parameter.initial.value, at::kDouble);
   if (parameter.initial.kind == Initial::Kind::kUniform) {
     const RandomKey key = RandomKey(seed).with(parameter.name);

@@ -7,7 +7,9 @@
 //   ValueId x = graph.add_input("image", ValueType::image({1, 3, 64, 64}));
 //   ValueId y = convolution(graph, x, "conv1", {.out_channels = 8, .kernel = {3, 3}});
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,13 +24,15 @@ using ParameterId = int;
 
 enum class ParameterRole {
   kTrainable,
+  kFrozen,  // a weight that the optimiser leaves alone and that gets no gradient
   kBuffer,  // running statistics: not differentiated, equal on all ranks by construction
 };
 
-/// How a parameter starts, as a function of (seed, name, global index).
+/// How a parameter starts: as a function of (seed, name, global index), or as given.
 struct Initial {
-  enum class Kind { kConstant, kUniform } kind = Kind::kConstant;
-  double value = 0;  // the constant, or the bound: uniform in [-value, value)
+  enum class Kind { kConstant, kUniform, kGiven } kind = Kind::kConstant;
+  double value = 0;       // the constant, or the bound: uniform in [-value, value)
+  at::Tensor given = {};  // kGiven: of the parameter's shape; never written to
 };
 
 struct Parameter {
@@ -36,6 +40,7 @@ struct Parameter {
   Shape shape;
   ParameterRole role = ParameterRole::kTrainable;
   Initial initial;
+  bool persistent = true;  // part of a weights file; a constant of the model's code is not
   int64_t numel() const;
 };
 
@@ -66,8 +71,12 @@ struct Node {
 class Graph {
  public:
   ValueId add_input(const std::string& name, const ValueType& type);
-  /// Parameters are shared by naming one twice; then shapes and roles must agree.
+  /// Parameters are shared by naming one twice; then shapes and roles must agree, but a frozen one
+  /// may stand where a trainable one is asked for.
   ParameterId add_parameter(const Parameter& parameter);
+  /// Gives a parameter a second name, by which the builders of operators find it: an imported
+  /// weight keeps the name that it has in its file.
+  void add_parameter_alias(const std::string& alias, ParameterId parameter);
   /// Infers the output's type. A name in use gets a number behind it.
   ValueId add_node(const std::string& name, std::shared_ptr<const Op> op,
                    const std::vector<ValueId>& inputs,
@@ -85,11 +94,15 @@ class Graph {
   const ValueType& type(ValueId id) const { return values_[id].type; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   int64_t num_trainable() const;
+  /// Whether a parameter of the node gets a gradient.
+  bool has_trainable(const Node& node) const;
 
  private:
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<Parameter> parameters_;
+  std::map<std::string, ParameterId> parameter_ids_;  // by name and alias
+  std::set<std::string> node_names_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
 };

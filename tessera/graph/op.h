@@ -114,6 +114,8 @@ class Op {
   virtual ~Op() = default;
 
   virtual std::string kind() const = 0;
+  /// What tells this operator from others of its kind, for people: "3x3, stride 2". May be empty.
+  virtual std::string settings() const { return {}; }
 
   // Questions of geometry and cost.
 

@@ -15,7 +15,7 @@ void Emitter::emit_backward(NodeId id) {
   }
   emit_statistics(id, Direction::kBackward);
   run_input_gradient(id);
-  if (!node.parameters.empty()) run_weight_gradient(id);
+  if (graph_.has_trainable(node)) run_weight_gradient(id);
 }
 
 bool Emitter::passes_gradient(NodeId id, int input) const {

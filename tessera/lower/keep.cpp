@@ -8,7 +8,7 @@ std::vector<bool> values_with_gradient(const Graph& graph, const LowerOptions& o
   for (ValueId input : graph.inputs())
     depends[input] = options.input_gradients && graph.type(input).element == Element::kReal;
   for (const Node& node : graph.nodes()) {
-    depends[node.output] = !node.parameters.empty();
+    depends[node.output] = graph.has_trainable(node);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (depends[node.inputs[i]] && node.op->differentiable(static_cast<int>(i)))
         depends[node.output] = true;

@@ -33,9 +33,17 @@ Placement::Placement(const Graph& graph, const Plan& plan) : plan_(plan) {
     num_spatial_ = std::max(num_spatial_, value.type.num_spatial());
     coarsest_.resize(num_spatial_, Ratio{});
     for (const Axis& axis : value.type.axes)
-      if (axis.kind == AxisKind::kSpatial && coarsest_[axis.spatial_index] < axis.stride)
+      if (axis.kind == AxisKind::kSpatial && is_cut_on_grid(axis) &&
+          coarsest_[axis.spatial_index] < axis.stride)
         coarsest_[axis.spatial_index] = axis.stride;
   }
+}
+
+/// Whether a value's pixels are to lie whole in one part. Pooling to a few numbers, or resizing by
+/// a fraction, has nothing to gain from it and would spoil the cuts of all others.
+bool Placement::is_cut_on_grid(const Axis& axis) const {
+  const int i = axis.spatial_index;
+  return axis.stride.den == 1 && axis.size >= plan_.space_parts(i) * plan_.pieces_along(i);
 }
 
 int64_t Placement::align_of(const Axis& axis) const {

@@ -32,6 +32,7 @@ class Placement {
   Layout layout_of_image(const ValueType& type) const;
   Layout layout_of_features(const ValueType& type) const;
   int64_t align_of(const Axis& axis) const;
+  bool is_cut_on_grid(const Axis& axis) const;
 
   Plan plan_;
   int num_spatial_ = 0;

@@ -69,8 +69,12 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
   args.inputs.resize(node.inputs.size());
   args.grad_inputs.resize(node.inputs.size());
   args.parameters = pick(parameters_->values(), node.parameters);
-  if (run.phase == Phase::kWeightGradient)
+  if (run.phase == Phase::kWeightGradient) {
     args.grad_parameters = pick(parameters_->gradients(), node.parameters);
+    for (size_t i = 0; i < args.grad_parameters.size(); ++i)  // a frozen one beside a trainable one
+      if (!args.grad_parameters[i].defined())
+        args.grad_parameters[i] = at::zeros_like(args.parameters[i]);
+  }
   args.buffers = pick(parameters_->values(), node.buffers);
   for (const Argument& argument : run.arguments) {
     const bool returned = argument.view.buffer >= 0 &&
