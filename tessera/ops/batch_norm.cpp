@@ -3,39 +3,24 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/batch_norm_kernels.h"
+#include "tessera/ops/norm_kernels.h"
 
 namespace tessera {
 namespace {
 
 using Activation = BatchNormOptions::Activation;
 
-/// The entries of `range` in a vector of one entry per channel.
-std::vector<double> entries(const at::Tensor& tensor, const Range& range) {
-  const at::Tensor part = tensor.narrow(0, range.begin, range.size()).to(at::kDouble).contiguous();
-  const double* data = part.data_ptr<double>();
-  return {data, data + part.numel()};
-}
-
 /// Elements of a channel in a box of the value.
 double count_per_channel(const Box& box) {
   return box.empty() ? 0 : static_cast<double>(box.volume() / box[1].size());
 }
 
-// All statistics are two numbers per channel: first those of all channels for one, then for the
-// other. Channels that a piece does not hold are zero.
-std::span<double> first_half(const at::Tensor& statistics) {
-  return {statistics.data_ptr<double>(), static_cast<size_t>(statistics.numel() / 2)};
-}
-std::span<double> second_half(const at::Tensor& statistics) {
-  const size_t channels = static_cast<size_t>(statistics.numel() / 2);
-  return {statistics.data_ptr<double>() + channels, channels};
-}
+/// The channels of a piece in one half of its statistics. Channels that it does not hold are zero.
 std::span<double> part(std::span<double> channels, const Range& range) {
   return channels.subspan(range.begin, range.size());
 }
 
-class BatchNorm final : public Op {
+class BatchNorm final : public Op, public HasRunningStatistics {
  public:
   explicit BatchNorm(const BatchNormOptions& options) : options_(options) {}
 
@@ -45,21 +30,32 @@ class BatchNorm final : public Op {
     return options_.activation == Activation::kRelu ? "batch_norm_relu" : "batch_norm";
   }
 
+  std::string settings() const override {
+    std::string text = uses_batch() ? "" : "running statistics";
+    if (!options_.affine) text += text.empty() ? "no affine" : ", no affine";
+    return text;
+  }
+
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     const ValueType& input = inputs[0];
-    if (input.num_axes() < 2 || input.axes[1].kind != AxisKind::kChannel ||
-        input.element != Element::kReal)
-      throw_error<InvalidInput>("input {} must be real, with batch and channels first",
-                                to_string(input));
-    if (!(options_.epsilon >= 0) || !(0 <= options_.momentum && options_.momentum <= 1))
-      throw_error<InvalidInput>("epsilon {} must be at least 0, and momentum {} in [0, 1]",
-                                options_.epsilon, options_.momentum);
+    check_norm_input(input, options_.epsilon);
+    check_momentum(options_.momentum);
+    if (!uses_batch() && !options_.running)
+      throw_error<InvalidInput>(
+          "running statistics are asked for and not tracked; track them, or use the batch's");
     if (uses_batch() && count_per_channel(Box::whole(input.shape())) == 1)
       throw_error<InvalidInput>(
           "input {} has one value per channel, which has no variance; use a larger batch or image, "
           "or running statistics",
           to_string(input));
     return input;
+  }
+
+  std::shared_ptr<const Op> by_running_statistics() const override {
+    if (!options_.running) return nullptr;
+    BatchNormOptions options = options_;
+    options.statistics = BatchNormOptions::Statistics::kRunning;
+    return batch_norm_op(options);
   }
 
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
@@ -77,7 +73,7 @@ class BatchNorm final : public Op {
     if (args.out_box.empty()) return;
     const Range channels = args.out_box[1];
     std::vector<Moments> moments(channels.size());
-    channel_moments(args.inputs[0].view(args.out_box), moments);
+    plane_moments(args.inputs[0].view(args.out_box), {}, moments);
     const std::span<double> mean = part(first_half(args.piece_statistics), channels);
     const std::span<double> m2 = part(second_half(args.piece_statistics), channels);
     for (size_t c = 0; c < moments.size(); ++c) {
@@ -96,14 +92,14 @@ class BatchNorm final : public Op {
       second_half(args.merged)[c] = 1 / std::sqrt(moments.m2 / moments.count + options_.epsilon);
       unbiased.data_ptr<double>()[c] = moments.m2 / (moments.count - 1);
     }
-    update_running(args.buffers[0], args.merged.narrow(0, 0, channels));
-    update_running(args.buffers[1], unbiased);
+    if (!options_.running) return;
+    update_running(args.buffers[0], args.merged.narrow(0, 0, channels), options_.momentum);
+    update_running(args.buffers[1], unbiased, options_.momentum);
   }
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    normalise(args.inputs[0].view(args.out_box), channel_norm(args),
-              args.output.view(args.out_box));
+    normalise(args.inputs[0].view(args.out_box), plane_norm(args), args.output.view(args.out_box));
   }
 
   void piece_grad_statistics(KernelArgs& args) const override {
@@ -118,18 +114,21 @@ class BatchNorm final : public Op {
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const Range channels = args.out_box[1];
-    std::vector<double> mean_dy(channels.size()), mean_dy_xhat(channels.size());
+    const PlaneNorm norm = plane_norm(args);
+    const size_t channels = norm.mean.size();
+    std::vector<double> mean_dxhat(channels), mean_dxhat_xhat(channels);
     if (uses_batch()) {
       const double count = count_per_channel(Box::whole(args.types->output.shape()));
-      for (size_t c = 0; c < mean_dy.size(); ++c) {
-        mean_dy[c] = part(first_half(args.merged_grad_statistics), channels)[c] / count;
-        mean_dy_xhat[c] = part(second_half(args.merged_grad_statistics), channels)[c] / count;
+      const std::span<double> dy = part(first_half(args.merged_grad_statistics), args.out_box[1]);
+      const std::span<double> dy_xhat =
+          part(second_half(args.merged_grad_statistics), args.out_box[1]);
+      for (size_t c = 0; c < channels; ++c) {
+        mean_dxhat[c] = norm.weight[c] * dy[c] / count;
+        mean_dxhat_xhat[c] = norm.weight[c] * dy_xhat[c] / count;
       }
     }
-    normalise_gradient(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box),
-                       channel_norm(args), mean_dy, mean_dy_xhat,
-                       args.grad_inputs[0].view(args.out_box));
+    normalise_gradient(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box), norm,
+                       mean_dxhat, mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
   }
 
   /// The piece's own sums, never the merged ones: gradients are summed over the ranks later.
@@ -146,9 +145,13 @@ class BatchNorm final : public Op {
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
-    const at::Tensor y = at::batch_norm(
-        args.inputs[0], args.parameters[0], args.parameters[1], args.buffers[0], args.buffers[1],
-        uses_batch(), options_.momentum, options_.epsilon, /*cudnn_enabled=*/false);
+    const at::Tensor& x = args.inputs[0];
+    const at::Tensor y =
+        at::batch_norm(with_one_spatial_axis(x), tensor_or_none(args.parameters, 0),
+                       tensor_or_none(args.parameters, 1), tensor_or_none(args.buffers, 0),
+                       tensor_or_none(args.buffers, 1), uses_batch(), options_.momentum,
+                       options_.epsilon, /*cudnn_enabled=*/false)
+            .view(x.sizes());
     return options_.activation == Activation::kRelu ? at::relu(y) : y;
   }
 
@@ -173,17 +176,17 @@ class BatchNorm final : public Op {
     return merged;
   }
 
-  void update_running(const at::Tensor& running, const at::Tensor& of_batch) const {
-    running.copy_(running.to(at::kDouble) * (1 - options_.momentum) + of_batch * options_.momentum);
-  }
-
-  ChannelNorm channel_norm(const KernelArgs& args) const {
+  PlaneNorm plane_norm(const KernelArgs& args) const {
     const Range channels = args.out_box[1];
-    ChannelNorm norm{{},
-                     {},
-                     entries(args.parameters[0], channels),
-                     entries(args.parameters[1], channels),
-                     options_.activation};
+    PlaneNorm norm;
+    norm.activation = options_.activation;
+    if (options_.affine) {
+      norm.weight = entries(args.parameters[0], channels);
+      norm.bias = entries(args.parameters[1], channels);
+    } else {
+      norm.weight.assign(channels.size(), 1);
+      norm.bias.assign(channels.size(), 0);
+    }
     if (uses_batch()) {
       const int64_t all = args.types->output.channels();
       norm.mean = entries(args.merged_statistics, channels);
@@ -200,9 +203,9 @@ class BatchNorm final : public Op {
     sums.zero_();
     if (args.out_box.empty()) return;
     const Range channels = args.out_box[1];
-    channel_gradient_sums(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box),
-                          channel_norm(args), part(first_half(sums), channels),
-                          part(second_half(sums), channels));
+    plane_gradient_sums(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box),
+                        plane_norm(args), part(first_half(sums), channels),
+                        part(second_half(sums), channels));
   }
 
   BatchNormOptions options_;
@@ -212,16 +215,15 @@ class BatchNorm final : public Op {
 
 ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
                    const BatchNormOptions& options) {
-  const ValueType& type = graph.type(x);
-  const Shape shape{type.num_axes() > 1 ? type.channels() : 0};
-  const auto add = [&](const std::string& suffix, ParameterRole role, double value) {
-    return graph.add_parameter({name + suffix, shape, role, {Initial::Kind::kConstant, value}});
-  };
-  const std::vector<ParameterId> parameters{add(".weight", ParameterRole::kTrainable, 1),
-                                            add(".bias", ParameterRole::kTrainable, 0)};
-  const std::vector<ParameterId> buffers{add(".running_mean", ParameterRole::kBuffer, 0),
-                                         add(".running_var", ParameterRole::kBuffer, 1)};
-  return graph.add_node(name, std::make_shared<BatchNorm>(options), {x}, parameters, buffers);
+  const int64_t channels = channels_or_zero(graph.type(x));
+  std::vector<ParameterId> parameters, buffers;
+  if (options.affine) parameters = add_affine(graph, name, {channels});
+  if (options.running) buffers = add_running(graph, name, channels);
+  return graph.add_node(name, batch_norm_op(options), {x}, parameters, buffers);
+}
+
+std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options) {
+  return std::make_shared<BatchNorm>(options);
 }
 
 bool is_plain_batch_norm(const Op& op) {
@@ -233,15 +235,7 @@ std::shared_ptr<const Op> with_relu(const Op& batch_norm) {
   TESSERA_CHECK(is_plain_batch_norm(batch_norm), "{} is no plain batch norm", batch_norm.kind());
   BatchNormOptions options = dynamic_cast<const BatchNorm&>(batch_norm).options();
   options.activation = Activation::kRelu;
-  return std::make_shared<BatchNorm>(options);
-}
-
-std::shared_ptr<const Op> with_running_statistics(const Op& op) {
-  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
-  if (!norm) return nullptr;
-  BatchNormOptions options = norm->options();
-  options.statistics = BatchNormOptions::Statistics::kRunning;
-  return std::make_shared<BatchNorm>(options);
+  return batch_norm_op(options);
 }
 
 }  // namespace tessera

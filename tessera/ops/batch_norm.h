@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tessera/graph/graph.h"
+#include "tessera/ops/norm.h"
 
 namespace tessera {
 
@@ -25,21 +26,23 @@ struct BatchNormOptions {
   double momentum = 0.1;  // weight of this batch in the running statistics
   Statistics statistics = Statistics::kBatch;
   Activation activation = Activation::kNone;
+  bool affine = true;   // has a weight and a bias
+  bool running = true;  // tracks running statistics; without them kRunning has nothing to use
 };
 
-/// Parameters name.weight and name.bias, buffers name.running_mean and name.running_var, one entry
-/// per channel each. The operator's kind is "batch_norm", or "batch_norm_relu" with the activation.
+/// Parameters name.weight and name.bias where affine, buffers name.running_mean and
+/// name.running_var where running, one entry per channel each. The operator's kind is "batch_norm",
+/// or "batch_norm_relu" with the activation.
 ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
                    const BatchNormOptions& options = {});
+
+/// The operator alone, for a node that has its parameters and buffers already.
+std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options);
 
 /// Whether the operator is a batch normalisation without an activation.
 bool is_plain_batch_norm(const Op& op);
 
 /// The fused operator for a plain batch normalisation and the ReLU behind it.
 std::shared_ptr<const Op> with_relu(const Op& batch_norm);
-
-/// The operator that normalises by the running statistics, for a batch normalisation of any form;
-/// null for any other operator.
-std::shared_ptr<const Op> with_running_statistics(const Op& op);
 
 }  // namespace tessera

@@ -9,7 +9,7 @@
 
 #include "op_harness.h"
 #include "tessera/base/error.h"
-#include "tessera/ops/batch_norm_kernels.h"
+#include "tessera/ops/norm_kernels.h"
 
 namespace tessera {
 namespace {
@@ -48,6 +48,20 @@ TEST_P(RandomBatchNorm, MatchesReference) {
             GetParam());
 }
 
+TEST_P(RandomBatchNorm, WithoutParametersOrBuffers) {
+  std::mt19937_64 engine(GetParam());
+  Shape shape{between(engine, 1, 3), between(engine, 1, 4)};
+  for (int64_t axis = between(engine, 1, 3); axis > 0; --axis)
+    shape.push_back(between(engine, 2, 9));
+  for (Activation activation : {Activation::kNone, Activation::kRelu}) {
+    check(shape, {.activation = activation, .affine = false}, GetParam());
+    check(shape, {.activation = activation, .running = false}, GetParam());
+    check(shape, {.activation = activation, .affine = false, .running = false}, GetParam());
+    check(shape, {.statistics = Source::kRunning, .activation = activation, .affine = false},
+          GetParam());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomBatchNorm, testing::Range<uint64_t>(0, 12));
 
 TEST(BatchNorm, CrossesBlocks) {
@@ -77,9 +91,9 @@ TEST(BatchNorm, StatisticsDoNotDependOnThreads) {
   const int threads = at::get_num_threads();
   std::vector<Moments> one(3), many(3);
   at::set_num_threads(1);
-  channel_moments(x, one);
+  plane_moments(x, {}, one);
   at::set_num_threads(4);
-  channel_moments(x, many);
+  plane_moments(x, {}, many);
   at::set_num_threads(threads);
   for (int c = 0; c < 3; ++c) {
     EXPECT_EQ(one[c].mean, many[c].mean);
@@ -133,6 +147,27 @@ TEST(BatchNorm, FusesWithRelu) {
   const auto fused = with_relu(*plain);
   EXPECT_EQ(fused->kind(), "batch_norm_relu");
   EXPECT_FALSE(is_plain_batch_norm(*fused));
+}
+
+TEST(BatchNorm, UsesRunningStatisticsWhereItTracksThem) {
+  const ValueType type = ValueType::image({1, 2, 4});
+  const auto running = with_running_statistics(*make(type, {.affine = false}));
+  ASSERT_NE(running, nullptr);
+  EXPECT_EQ(running->settings(), "running statistics, no affine");
+  EXPECT_EQ(running->forward_statistics({{type}, type}).per_piece, 0);
+  EXPECT_EQ(with_running_statistics(*with_relu(*make(type)))->kind(), "batch_norm_relu");
+  EXPECT_EQ(with_running_statistics(*make(type, {.running = false})), nullptr);
+  EXPECT_THROW(make(type, {.statistics = Source::kRunning, .running = false}), InvalidInput);
+}
+
+TEST(BatchNorm, HasOnlyWhatItUses) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", ValueType::image({1, 2, 4}));
+  batch_norm(graph, x, "plain", {.affine = false, .running = false});
+  EXPECT_TRUE(graph.parameters().empty());
+  batch_norm(graph, x, "tracked", {.affine = false});
+  EXPECT_TRUE(graph.node(1).parameters.empty());
+  EXPECT_EQ(graph.node(1).buffers.size(), 2U);
 }
 
 TEST(BatchNorm, NamesParametersAsPyTorch) {

@@ -1,0 +1,73 @@
+#pragma once
+// What the normalisations share besides their loops (norm_kernels.h): the check of their input,
+// their parameters and buffers by PyTorch's names, and running statistics, which a network that is
+// applied uses in place of those of its input.
+
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+/// A normalisation that can use running statistics in place of those of its input.
+class HasRunningStatistics {
+ public:
+  virtual ~HasRunningStatistics() = default;
+  /// The operator that does, with the same parameters and buffers; null where none are tracked.
+  virtual std::shared_ptr<const Op> by_running_statistics() const = 0;
+};
+
+/// The operator that normalises by the running statistics; null where `op` is no normalisation or
+/// tracks none: then it stays as it is, as in PyTorch's eval mode.
+std::shared_ptr<const Op> with_running_statistics(const Op& op);
+
+/// running = (1 - momentum) * running + momentum * now, in float64.
+void update_running(const at::Tensor& running, const at::Tensor& now, double momentum);
+
+/// Throws InvalidInput unless the input is batch x channels x space in real numbers and epsilon is
+/// not negative.
+void check_norm_input(const ValueType& input, double epsilon);
+
+/// Throws InvalidInput unless it is in [0, 1].
+void check_momentum(double momentum);
+
+/// Throws InvalidInput where statistics are over one value, named for what it is one of. Its
+/// variance is zero, so the output would be the bias whatever the input, and a ReLU behind it would
+/// decide by rounding alone.
+void check_not_alone(const ValueType& input, int64_t num_values, const std::string& of);
+
+/// name.weight of ones and name.bias of zeros.
+std::vector<ParameterId> add_affine(Graph& graph, const std::string& name, const Shape& shape);
+
+/// name.running_mean of zeros and name.running_var of ones.
+std::vector<ParameterId> add_running(Graph& graph, const std::string& name, int64_t channels);
+
+/// Elements of one channel of one sample.
+int64_t pixels_per_sample(const ValueType& type);
+
+/// Channels of a value that need not be an image: an operator's check comes after its parameters.
+int64_t channels_or_zero(const ValueType& type);
+
+/// The tensor, or an undefined one where there are none: a normalisation without weights or
+/// buffers.
+at::Tensor tensor_or_none(const std::vector<at::Tensor>& tensors, size_t index);
+
+/// The image with one spatial axis, for oracles; the result is to be viewed as the image again.
+/// LibTorch 1.13 gives wrong gradients for the instance norm of one sample where the gradient lies
+/// channels-last, which three axes cannot.
+at::Tensor with_one_spatial_axis(const at::Tensor& image);
+
+/// The entries of `range` in a vector, as float64.
+std::vector<double> entries(const at::Tensor& vector, const Range& range);
+
+/// Statistics are two numbers each for a row of things: first one number for all of them, then the
+/// other.
+std::span<double> first_half(const at::Tensor& statistics);
+std::span<double> second_half(const at::Tensor& statistics);
+
+}  // namespace tessera
