@@ -1,0 +1,22 @@
+#pragma once
+// Softmax over the channels of each pixel, or its logarithm. Backward reads the output alone, so
+// the input need not be kept. A network that ends in a loss does not need it: cross_entropy takes
+// logits.
+
+#include <string>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+struct SoftmaxOptions {
+  enum class Form { kSoftmax, kLogSoftmax };
+
+  Form form = Form::kSoftmax;
+};
+
+/// For batch x channels, with or without space. The operator's kind is "softmax" or "log_softmax".
+ValueId softmax(Graph& graph, ValueId x, const std::string& name,
+                const SoftmaxOptions& options = {});
+
+}  // namespace tessera
