@@ -7,6 +7,7 @@
 #include "tessera/ops/batch_norm.h"
 #include "tessera/ops/partial.h"
 #include "tessera/ops/relu.h"
+#include "tessera/ops/spatial_reduction.h"
 #include "tessera/plan/placement.h"
 
 namespace tessera {
@@ -34,7 +35,8 @@ class Rewriter {
         sole_reader_is(node, [](const Op& op) { return is_relu(op); }))
       return leave_out(node, inputs);
     if (is_relu(*node.op) && inputs[0] < 0) return fused_norm_relu(node);
-    if (node.op->kind() == "global_average_pool") return pool_by_parts(node, inputs[0]);
+    if (const std::optional<double> scale = whole_space_scale(*node.op, node.types))
+      return reduce_by_parts(node, inputs[0], *scale);
     if (node.op->kind() == "flatten" && batch_is_small(node) &&
         sole_reader_is(node, [](const Op& op) { return op.kind() == "linear"; }))
       return leave_out(node, inputs);
@@ -69,14 +71,13 @@ class Rewriter {
     return Placement::spatial_cells(placement_.layout_of(graph_.type(value)));
   }
 
-  ValueId pool_by_parts(const Node& node, ValueId image) {
-    const Shape shape = graph_.type(node.inputs[0]).shape();
-    double pixels = 1;
-    for (size_t axis = 2; axis < shape.size(); ++axis) pixels *= static_cast<double>(shape[axis]);
-    const ValueId parts = result_->add_node(
-        node.name + ".partial",
-        std::make_shared<PartialSum>(cells_of(node.inputs[0]), 1.0 / pixels), {image});
-    return result_->add_node(node.name, std::make_shared<SumParts>(), {parts});
+  ValueId reduce_by_parts(const Node& node, ValueId image, double scale) {
+    const ValueId parts =
+        result_->add_node(node.name + ".partial",
+                          std::make_shared<PartialSum>(cells_of(node.inputs[0]), scale), {image});
+    const std::vector<Axis>& axes = node.types.output.axes;
+    const std::vector<Axis> kept(axes.begin() + 2, axes.end());
+    return result_->add_node(node.name, std::make_shared<SumParts>(kept), {parts});
   }
 
   /// With fewer samples than ranks of a replica, gathering whole maps would leave ranks idle and

@@ -3,7 +3,7 @@
 // become one operator, and reductions over a space that is cut become partial results per cell and
 // their sum.
 //
-//   global_average_pool            →  partial_sum → sum_parts
+//   spatial sum or mean, all axes  →  partial_sum → sum_parts
 //   flatten → linear, small batch  →  partial_linear → sum_parts
 //
 // Parameters, inputs and outputs keep their order.

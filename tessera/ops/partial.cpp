@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/ops/row_sum.h"
 
 namespace tessera {
 namespace {
@@ -51,17 +52,6 @@ at::Tensor slice_cell(at::Tensor tensor, const Box& cell) {
   for (int axis = 0; axis < cell.num_axes(); ++axis)
     tensor = tensor.narrow(2 + axis, cell[axis].begin, cell[axis].size());
   return tensor;
-}
-
-/// Four running sums hide the latency of one.
-template <class T>
-double sum_row(const T* row, int64_t size, int64_t stride) {
-  double sums[4] = {0, 0, 0, 0};
-  int64_t i = 0;
-  for (; i + 4 <= size; i += 4)
-    for (int lane = 0; lane < 4; ++lane) sums[lane] += row[(i + lane) * stride];
-  for (; i < size; ++i) sums[0] += row[i * stride];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /// result[n, c] = scale * sum of cell[n, c, ...].
@@ -212,17 +202,24 @@ at::Tensor PartialLinear::reference(const ReferenceArgs& args) const {
   return at::stack(products, 2);
 }
 
+SumParts::SumParts(std::vector<Axis> kept) : kept_(std::move(kept)) {
+  for (const Axis& axis : kept_)
+    TESSERA_CHECK(axis.size == 1, "an axis of size {} is kept", axis.size);
+}
+
 ValueType SumParts::infer_type(std::span<const ValueType> inputs) const {
   const ValueType& input = inputs[0];
   if (input.num_axes() != 3 || input.axes[2].kind != AxisKind::kPart)
     throw_error<InvalidInput>("input {} is not batch x channels x parts", to_string(input));
   ValueType output = input;
   output.axes.resize(2);
+  output.axes.insert(output.axes.end(), kept_.begin(), kept_.end());
   return output;
 }
 
 Box SumParts::needed(int, const Box& out, const NodeTypes& types) const {
-  return {out[0], out[1], {0, types.inputs[0].axes[2].size}};
+  const int64_t num_parts = out.empty() ? 0 : types.inputs[0].axes[2].size;
+  return {out[0], out[1], {0, num_parts}};
 }
 
 double SumParts::flops(const Box& out, const NodeTypes& types) const {
@@ -230,25 +227,30 @@ double SumParts::flops(const Box& out, const NodeTypes& types) const {
 }
 
 void SumParts::forward(KernelArgs& args) const {
+  if (args.out_box.empty()) return;
   const at::Tensor parts = args.inputs[0].view(needed(0, args.out_box, *args.types));
-  at::Tensor sum = at::zeros(args.out_box.shape(), parts.options().dtype(at::kDouble));
+  at::Tensor sum = at::zeros({parts.size(0), parts.size(1)}, parts.options().dtype(at::kDouble));
   for (int64_t part = 0; part < parts.size(2); ++part) sum.add_(parts.select(2, part));
   if (!args.parameters.empty()) sum.add_(args.parameters[0]);
-  args.output.view(args.out_box).copy_(sum);
+  args.output.view(args.out_box).copy_(sum.view(args.out_box.shape()));
 }
 
 void SumParts::input_gradient(KernelArgs& args) const {
   const at::Tensor& grad = args.grad_inputs[0].tensor;
-  if (grad.defined()) grad.copy_(args.grad_output.tensor.unsqueeze(2).expand_as(grad));
+  if (args.out_box.empty() || !grad.defined()) return;
+  grad.copy_(args.grad_output.tensor.reshape({grad.size(0), grad.size(1), 1}));
 }
 
 void SumParts::weight_gradient(KernelArgs& args) const {
-  args.grad_parameters[0].add_(args.grad_output.tensor.sum(0));
+  if (args.out_box.empty()) return;
+  args.grad_parameters[0].add_(args.grad_output.tensor.flatten(1).sum(0));
 }
 
 at::Tensor SumParts::reference(const ReferenceArgs& args) const {
-  const at::Tensor sum = args.inputs[0].sum(2);
-  return args.parameters.empty() ? sum : sum + args.parameters[0];
+  at::Tensor sum = args.inputs[0].sum(2);
+  if (!args.parameters.empty()) sum = sum + args.parameters[0];
+  for (size_t axis = 0; axis < kept_.size(); ++axis) sum = sum.unsqueeze(-1);
+  return sum;
 }
 
 }  // namespace tessera

@@ -1,9 +1,10 @@
 #pragma once
 // Sums over a space that is cut: each piece adds up its own cell, and only the partial sums travel.
-// The lowering puts these operators in the place of global pooling and of flatten + linear:
+// The lowering puts these operators in the place of sums and means over all of space (global
+// pooling) and of flatten + linear:
 //
-//   global_average_pool   x ── PartialSum(1 / volume) ── [N, C, parts] ── SumParts ── [N, C]
-//   flatten, linear       x ── PartialLinear ─────────── [N, O, parts] ── SumParts + bias ── [N, O]
+//   spatial_mean      x ── PartialSum(1 / volume) ── [N, C, parts] ── SumParts ── [N, C, 1...]
+//   flatten, linear   x ── PartialLinear ─────────── [N, O, parts] ── SumParts + bias ── [N, O]
 //
 // Part j of the axis in the middle (AxisKind::kPart) belongs to cell j, a box of spatial ranges;
 // together the cells cover the space once. A cell may be empty: its part is 0. Parts are added in
@@ -62,9 +63,11 @@ class PartialLinear final : public Op {
 };
 
 /// [N, C, parts] → [N, C]: the sum over parts in their order, plus a bias [C] where the node has a
-/// parameter.
+/// parameter. With `kept` axes, each of size 1, → [N, C, 1...].
 class SumParts final : public Op {
  public:
+  explicit SumParts(std::vector<Axis> kept = {});
+
   std::string kind() const override { return "sum_parts"; }
   ValueType infer_type(std::span<const ValueType> inputs) const override;
   Box needed(int input, const Box& out, const NodeTypes& types) const override;
@@ -73,6 +76,9 @@ class SumParts final : public Op {
   void input_gradient(KernelArgs& args) const override;
   void weight_gradient(KernelArgs& args) const override;
   at::Tensor reference(const ReferenceArgs& args) const override;
+
+ private:
+  std::vector<Axis> kept_;
 };
 
 }  // namespace tessera

@@ -5,12 +5,14 @@
 #include "tessera/lower/buckets.h"
 #include "tessera/lower/lower.h"
 #include "tessera/lower/rewrite.h"
+#include "tessera/ops/arithmetic.h"
 #include "tessera/ops/batch_norm.h"
 #include "tessera/ops/convolution.h"
 #include "tessera/ops/flatten.h"
 #include "tessera/ops/global_pool.h"
 #include "tessera/ops/linear.h"
 #include "tessera/ops/relu.h"
+#include "tessera/ops/spatial_reduction.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera {
@@ -56,6 +58,33 @@ TEST(Rewrite, CutsAGlobalPoolIntoParts) {
   const Graph rewritten = rewrite(graph, {1, {2, 2}, {}});
   EXPECT_EQ(kinds(rewritten), (Kinds{"partial_sum", "sum_parts"}));
   EXPECT_EQ(rewritten.value(rewritten.node(0).output).type.shape(), (Shape{1, 2, 4}));
+}
+
+TEST(Rewrite, KeepsTheAxesOfASqueeze) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({2, 3, 8, 6}));
+  const ValueId squeezed = spatial_reduction(graph, x, "squeeze", {});
+  const Graph rewritten = rewrite(graph, {1, {2, 2}, {}});
+  EXPECT_EQ(kinds(rewritten), (Kinds{"partial_sum", "sum_parts"}));
+  EXPECT_EQ(rewritten.value(rewritten.node(1).output).type, graph.type(squeezed));
+}
+
+TEST(Rewrite, LeavesAReductionOverSomeAxes) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({2, 3, 8, 6}));
+  spatial_reduction(graph, x, "rows", {.axes = {1}});
+  EXPECT_EQ(kinds(rewrite(graph, {1, {2, 2}, {}})), (Kinds{"spatial_mean"}));
+}
+
+// Squeeze and excitation moves numbers per channel, never a map: 3 partial sums of 2 channels to
+// the owner of the 1x1 map, and its 2 numbers back to 3 others. Pieces of one rank move nothing.
+TEST(Rewrite, SqueezeAndExcitationMovesNoMap) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  const ValueId squeezed = spatial_reduction(graph, x, "squeeze", {});
+  arithmetic(graph, x, squeezed, "excite", Arithmetic::kMultiply);
+  EXPECT_EQ(exchanged_elements(graph, {1, {2, 2}, {}}), 12);
+  EXPECT_EQ(exchanged_elements(graph, {1, {1, 1}, {2, 2}}), 0);
 }
 
 TEST(Rewrite, MultipliesPartsOnlyWhileTheBatchIsSmall) {

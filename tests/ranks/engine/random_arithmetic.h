@@ -1,0 +1,17 @@
+#pragma once
+// Random uses of arithmetic with broadcasting, of spatial reductions and of adaptive pooling.
+
+#include <string>
+#include <vector>
+
+#include "ranks/engine/draw.h"
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+/// Adds one or a few nodes on some of `images` (batch x channels x space) and gives the last one's
+/// output, again an image. Throws InvalidInput where what was drawn does not fit.
+ValueId random_arithmetic(Graph& graph, const std::vector<ValueId>& images, const std::string& name,
+                          Draw& draw);
+
+}  // namespace tessera
