@@ -58,26 +58,64 @@ Range positions_touching(const Window& window, const Range& target, const Range&
 
 /// PyTorch's index of the nearest neighbour, in float for every type: it decides, in the last bit,
 /// which pixel an output just at a boundary takes. Ratios 1 and 2 need no rounding, and so stay
-/// exact on axes longer than a float can count (2^24).
+/// exact on axes longer than a float can count (2^24). The exact mode goes from the centre of the
+/// output (PyTorch's one forward kernel that subtracts half a pixel and adds it again, rounding
+/// twice, agrees but for the compiler's choice of fused instructions).
 int64_t nearest_index(const Interpolation& axis, int64_t out_index) {
   if (axis.scale <= 0 && axis.output_size == axis.input_size) return out_index;
   if (axis.scale <= 0 && axis.output_size == 2 * axis.input_size) return out_index / 2;
   const float step =
       axis.scale > 0 ? static_cast<float>(1.0 / axis.scale)
                      : static_cast<float>(axis.input_size) / static_cast<float>(axis.output_size);
-  const auto index = static_cast<int64_t>(std::floor(static_cast<float>(out_index) * step));
+  const float offset = axis.mode == InterpolationMode::kNearestExact ? 0.5F : 0.0F;
+  const float position = static_cast<float>(out_index) + offset;
+  const auto index = static_cast<int64_t>(std::floor(position * step));
   return std::min(index, axis.input_size - 1);
 }
 
-/// PyTorch's source coordinate of linear interpolation, not below 0.
-double linear_coordinate(const Interpolation& axis, int64_t out_index) {
+/// PyTorch's source coordinate of linear and cubic interpolation; it may lie outside the image.
+double coordinate(const Interpolation& axis, int64_t out_index) {
   const auto out = static_cast<double>(out_index);
   const auto input_size = static_cast<double>(axis.input_size);
   const auto output_size = static_cast<double>(axis.output_size);
   if (axis.corners == Corners::kAligned)
     return axis.output_size > 1 ? (input_size - 1) / (output_size - 1) * out : 0;
   const double step = axis.scale > 0 ? 1.0 / axis.scale : input_size / output_size;
-  return std::max(0.0, step * (out + 0.5) - 0.5);
+  return step * (out + 0.5) - 0.5;
+}
+
+Interpolation::Source linear_source(const Interpolation& axis, int64_t out_index) {
+  // PyTorch copies here, whatever the user's scale.
+  if (axis.output_size == axis.input_size) return {2, {out_index, out_index}, {1, 0}};
+  const double at = std::max(0.0, coordinate(axis, out_index));
+  const int64_t low = std::min(static_cast<int64_t>(at), axis.input_size - 1);
+  const int64_t high = std::min(low + 1, axis.input_size - 1);
+  const double weight = std::min(at - static_cast<double>(low), 1.0);
+  return {2, {low, high}, {1 - weight, weight}};
+}
+
+/// Keys' convolution kernel with PyTorch's A, for distances of at most 1 and from 1 to 2.
+double cubic_near(double x) {
+  constexpr double A = -0.75;
+  return ((A + 2) * x - (A + 3)) * x * x + 1;
+}
+double cubic_far(double x) {
+  constexpr double A = -0.75;
+  return ((A * x - 5 * A) * x + 8 * A) * x - 4 * A;
+}
+
+/// PyTorch rounds the coordinate to float to find its pixel. On axes of thousands of pixels that
+/// can be the next one; the distance is then a little below 0.
+Interpolation::Source cubic_source(const Interpolation& axis, int64_t out_index) {
+  const double at = coordinate(axis, out_index);
+  const float pixel = std::floor(static_cast<float>(at));
+  const double t = at - static_cast<double>(pixel);
+  Interpolation::Source source{
+      4, {}, {cubic_far(t + 1), cubic_near(t), cubic_near(1 - t), cubic_far(2 - t)}};
+  for (int tap = 0; tap < 4; ++tap)
+    source.index[tap] =
+        std::clamp<int64_t>(static_cast<int64_t>(pixel) + tap - 1, 0, axis.input_size - 1);
+  return source;
 }
 
 }  // namespace
@@ -105,22 +143,22 @@ Range Window::reached(const Range& in) const {
 Interpolation::Source Interpolation::source(int64_t out_index) const {
   TESSERA_CHECK(input_size > 0 && 0 <= out_index && out_index < output_size,
                 "output {} of {} from {} inputs", out_index, output_size, input_size);
-  if (mode == InterpolationMode::kNearest) {
-    const int64_t index = nearest_index(*this, out_index);
-    return {index, index, 0};
+  switch (mode) {
+    case InterpolationMode::kNearest:
+    case InterpolationMode::kNearestExact:
+      return {1, {nearest_index(*this, out_index)}, {1}};
+    case InterpolationMode::kLinear:
+      return linear_source(*this, out_index);
+    case InterpolationMode::kCubic:
+      return cubic_source(*this, out_index);
   }
-  // PyTorch copies here, whatever the user's scale.
-  if (output_size == input_size) return {out_index, out_index, 0};
-  const double coordinate = linear_coordinate(*this, out_index);
-  const int64_t low = std::min(static_cast<int64_t>(coordinate), input_size - 1);
-  const int64_t high = std::min(low + 1, input_size - 1);
-  return {low, high, std::min(coordinate - static_cast<double>(low), 1.0)};
+  throw_error<InternalError>("interpolation mode {}", static_cast<int>(mode));
 }
 
 Range Interpolation::needed(const Range& out) const {
   if (out.empty()) return {};
   // Every step of source() rounds monotonically, so the ends of `out` read the ends of the range.
-  return {source(out.begin).low, source(out.end - 1).high + 1};
+  return {source(out.begin).first(), source(out.end - 1).last() + 1};
 }
 
 }  // namespace tessera

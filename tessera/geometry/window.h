@@ -3,6 +3,7 @@
 // one axis at a time and from global output coordinates, so that strides keep their phase on parts
 // of any size. Never `kernel / 2`.
 
+#include <array>
 #include <cstdint>
 
 #include "tessera/geometry/range.h"
@@ -40,17 +41,18 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-enum class InterpolationMode { kNearest, kLinear };
+/// As PyTorch's modes; kLinear is its linear, bilinear or trilinear, and kCubic its bicubic.
+enum class InterpolationMode { kNearest, kNearestExact, kLinear, kCubic };
 enum class Corners { kNotAligned, kAligned };
 
 /// Interpolation along one axis from `input_size` to `output_size`, in PyTorch's coordinates.
 /// `scale` > 0 is the user's scale factor (PyTorch then uses 1/scale, not the ratio of the sizes);
 /// 0 derives it from the sizes. Aligned corners ignore it.
 ///
-/// Linear coordinates are PyTorch's in float64. The nearest index is PyTorch's float formula for
-/// every type. Where the ratio of the sizes is not a small integer its kernels differ among
-/// themselves in the last bit (the float64 forward of contiguous tensors computes in double, its
-/// own gradient and the GPU in float), and an output exactly on a pixel's edge can then fall on
+/// Linear and cubic coordinates are PyTorch's in float64. The nearest index is PyTorch's float
+/// formula for every type. Where the ratio of the sizes is not a small integer its kernels differ
+/// among themselves in the last bit (the float64 forward of contiguous tensors computes in double,
+/// its own gradient and the GPU in float), and an output exactly on a pixel's edge can then fall on
 /// either side.
 struct Interpolation {
   InterpolationMode mode = InterpolationMode::kLinear;
@@ -59,11 +61,16 @@ struct Interpolation {
   int64_t output_size = 0;
   double scale = 0;
 
-  /// Output o is (1 - weight) * in[low] + weight * in[high]; nearest has low == high, weight 0.
+  static constexpr int kMaxTaps = 4;
+  /// Output o is the sum of weight[t] * in[index[t]] over the taps, whose indices do not decrease.
+  /// The number of taps depends on the mode alone: 1 with weight 1 (nearest), 2 or 4.
   struct Source {
-    int64_t low = 0;
-    int64_t high = 0;
-    double weight = 0;
+    int num_taps = 1;
+    std::array<int64_t, kMaxTaps> index{};
+    std::array<double, kMaxTaps> weight{1};
+
+    int64_t first() const { return index[0]; }
+    int64_t last() const { return index[num_taps - 1]; }
   };
   /// `out_index` lies in [0, output_size).
   Source source(int64_t out_index) const;

@@ -5,46 +5,42 @@
 namespace tessera {
 namespace {
 
-constexpr int kChannelAxis = 1;
-
-bool differ_only_in_channels(const ValueType& a, const ValueType& b) {
-  if (a.num_axes() != b.num_axes()) return false;
-  for (int axis = 0; axis < a.num_axes(); ++axis)
-    if (axis != kChannelAxis && a.axes[axis].size != b.axes[axis].size) return false;
-  return true;
-}
-
-class Concat : public Op {
+class Concat final : public Op {
  public:
+  explicit Concat(int axis) : axis_(axis) {}
+
   std::string kind() const override { return "concat"; }
+  std::string settings() const override {
+    return axis_ == 1 ? std::string() : fmt::format("axis {}", axis_);
+  }
 
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     if (inputs.empty()) throw_error<InvalidInput>("no values; give at least 1");
+    check_axis(inputs[0]);
     ValueType output = inputs[0];
-    int64_t channels = 0;
+    output.axes[axis_].size = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ValueType& input = inputs[i];
-      if (input.element != Element::kReal || input.num_axes() <= kChannelAxis ||
-          input.axes[kChannelAxis].kind != AxisKind::kChannel)
-        throw_error<InvalidInput>("input {} is {}; give real numbers with a channel axis", i,
-                                  to_string(input));
-      if (!differ_only_in_channels(inputs[0], input))
+      if (input.element != Element::kReal)
+        throw_error<InvalidInput>("input {} holds labels; give real numbers", i);
+      if (!agree(inputs[0], input))
         throw_error<InvalidInput>(
-            "input 0 is {} and input {} is {}; all sizes but the channels must be equal",
-            to_string(inputs[0]), i, to_string(input));
-      channels += input.channels();
+            "input 0 is {} and input {} is {}; all sizes but {} must be equal",
+            to_string(inputs[0]), i, to_string(input),
+            axis_ == 1 ? "the channels" : fmt::format("axis {}", axis_));
+      output.axes[axis_].size += input.axes[axis_].size;
     }
-    output.axes[kChannelAxis].size = channels;
     return output;
   }
 
   Box needed(int input, const Box& out, const NodeTypes& types) const override {
+    const Range filled = filled_by(input, types);
     Box box = out;
-    box[kChannelAxis] = intersect(out[kChannelAxis], channels_of(input, types))
-                            .shifted(-channels_of(input, types).begin);
+    box[axis_] = intersect(out[axis_], filled).shifted(-filled.begin);
     return box;
   }
   bool cheap_to_recompute() const override { return true; }
+  double flops(const Box&, const NodeTypes&) const override { return 0; }
 
   void forward(KernelArgs& args) const override {
     for (size_t i = 0; i < args.inputs.size(); ++i) {
@@ -62,29 +58,47 @@ class Concat : public Op {
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
-    return at::cat(args.inputs, kChannelAxis);
+    return at::cat(args.inputs, axis_);
   }
 
  private:
-  /// The output channels that input `input` fills.
-  static Range channels_of(int input, const NodeTypes& types) {
-    int64_t begin = 0;
-    for (int before = 0; before < input; ++before) begin += types.inputs[before].channels();
-    return {begin, begin + types.inputs[input].channels()};
+  void check_axis(const ValueType& type) const {
+    if (axis_ < 1 || axis_ >= type.num_axes() || type.axes[axis_].kind == AxisKind::kPart)
+      throw_error<InvalidInput>(
+          "axis {} of {}; concatenate along the channels or a spatial axis, from 1 to {}", axis_,
+          to_string(type), type.num_axes() - 1);
   }
 
-  static at::Tensor part_of(size_t input, const Operand& output, const KernelArgs& args) {
+  bool agree(const ValueType& a, const ValueType& b) const {
+    if (a.num_axes() != b.num_axes()) return false;
+    for (int axis = 0; axis < a.num_axes(); ++axis)
+      if (a.axes[axis].kind != b.axes[axis].kind ||
+          (axis != axis_ && a.axes[axis].size != b.axes[axis].size))
+        return false;
+    return true;
+  }
+
+  /// The outputs along the axis that input `input` fills.
+  Range filled_by(int input, const NodeTypes& types) const {
+    int64_t begin = 0;
+    for (int before = 0; before < input; ++before) begin += types.inputs[before].axes[axis_].size;
+    return {begin, begin + types.inputs[input].axes[axis_].size};
+  }
+
+  at::Tensor part_of(size_t input, const Operand& output, const KernelArgs& args) const {
     Box box = args.out_box;
-    box[kChannelAxis] =
-        intersect(box[kChannelAxis], channels_of(static_cast<int>(input), *args.types));
+    box[axis_] = intersect(box[axis_], filled_by(static_cast<int>(input), *args.types));
     return output.view(box);
   }
+
+  int axis_;
 };
 
 }  // namespace
 
-ValueId concat(Graph& graph, const std::vector<ValueId>& values, const std::string& name) {
-  return graph.add_node(name, std::make_shared<Concat>(), values);
+ValueId concat(Graph& graph, const std::vector<ValueId>& values, const std::string& name,
+               int axis) {
+  return graph.add_node(name, std::make_shared<Concat>(axis), values);
 }
 
 }  // namespace tessera

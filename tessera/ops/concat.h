@@ -1,7 +1,8 @@
 #pragma once
-// Puts values behind each other along the channels: the skip connections of U-Nets and dense
-// blocks. It moves no data between ranks where the values are cut alike, and is recomputed rather
-// than kept, because each part lives on as the output of its producer.
+// Puts values behind each other, along the channels (the skip connections of U-Nets and dense
+// blocks) or along a spatial axis. Along the channels it moves no data between ranks where the
+// values are cut alike. It is recomputed rather than kept, because each part lives on as the output
+// of its producer.
 
 #include <string>
 #include <vector>
@@ -10,7 +11,9 @@
 
 namespace tessera {
 
-/// All shapes must agree except for the channels. The result has the other axes of the first.
-ValueId concat(Graph& graph, const std::vector<ValueId>& values, const std::string& name);
+/// All shapes must agree except along `axis`. The result has the other axes of the first, and along
+/// a spatial axis also its stride.
+ValueId concat(Graph& graph, const std::vector<ValueId>& values, const std::string& name,
+               int axis = 1);
 
 }  // namespace tessera

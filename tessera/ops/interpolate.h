@@ -1,7 +1,8 @@
 #pragma once
-// Interpolation of one to three spatial axes to another size: nearest neighbour, and linear
-// (bilinear, trilinear). Each output finds its sources from its global index, rounded as PyTorch
-// rounds, so the pieces of a cut image fit together.
+// Interpolation of one to three spatial axes to another size: nearest neighbour, linear (bilinear,
+// trilinear) and, for two axes, cubic. Each output finds its sources from its global index, rounded
+// as PyTorch rounds, so the pieces of a cut image fit together. It is recomputed rather than kept:
+// an enlarged image is the larger of the two.
 //
 // Example:
 //   ValueId y = interpolate(graph, x, "up1", {.mode = InterpolationMode::kLinear, .scale = {2,
@@ -20,7 +21,7 @@ namespace tessera {
 /// per spatial axis or one for all of them.
 struct InterpolateOptions {
   InterpolationMode mode = InterpolationMode::kNearest;
-  Corners corners = Corners::kNotAligned;  // kLinear only
+  Corners corners = Corners::kNotAligned;  // kLinear and kCubic only
   std::vector<int64_t> size = {};
   std::vector<double> scale = {};
   bool recompute_scale_factor = false;  // coordinates by the ratio of the sizes, not by `scale`

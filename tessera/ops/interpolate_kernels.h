@@ -1,7 +1,7 @@
 #pragma once
 // The loops of interpolation on one piece, and their adjoint. Output rows are found in two steps,
-// which keep the work along contiguous memory: blend up to four input rows, then take the outputs
-// from the blended row.
+// which keep the work along contiguous memory: blend the input rows that the output row reads, then
+// take the outputs from the blended row.
 
 #include <ATen/ATen.h>
 
@@ -19,11 +19,10 @@ using AxisSources = std::vector<Interpolation::Source>;
 using PieceSources = std::array<AxisSources, 3>;
 
 /// Tensors are views N x C x space with any strides, of float32 or float64; none is empty.
-void interpolate_piece(const PieceSources& sources, InterpolationMode mode, const at::Tensor& x,
-                       const at::Tensor& y);
+void interpolate_piece(const PieceSources& sources, const at::Tensor& x, const at::Tensor& y);
 
 /// Stores all of grad_x.
-void interpolate_piece_adjoint(const PieceSources& sources, InterpolationMode mode,
-                               const at::Tensor& grad_y, const at::Tensor& grad_x);
+void interpolate_piece_adjoint(const PieceSources& sources, const at::Tensor& grad_y,
+                               const at::Tensor& grad_x);
 
 }  // namespace tessera

@@ -1,6 +1,12 @@
 #pragma once
-// Zeros around an image, or a crop where the number is negative; each side of each spatial axis has
-// its own number. A piece that lies wholly in the padding needs no input.
+// Pixels around an image: a constant, the image mirrored at its border, its border pixel, or the
+// image's other end; or a crop, where the number is negative. Each side of each spatial axis has
+// its own number. Sources lie near the border, so a piece reads its own surroundings; only circular
+// padding reaches across the image, and then reads the few pixels of the other end alone.
+//
+// Example:
+//   ValueId y = pad(graph, x, "pad",
+//                   {.low = {1, 1}, .high = {1, 1}, .mode = PadOptions::Mode::kReflect});
 
 #include <cstdint>
 #include <string>
@@ -10,12 +16,17 @@
 
 namespace tessera {
 
-/// One entry per spatial axis. A crop leaves at least one pixel of the input.
+/// One entry per spatial axis. Only constant padding takes negative numbers, and leaves at least
+/// one pixel of the input. Reflection needs more pixels than padding along each axis, and circular
+/// padding at least as many.
 struct PadOptions {
   std::vector<int64_t> low;
   std::vector<int64_t> high;
+  enum class Mode { kConstant, kReflect, kReplicate, kCircular } mode = Mode::kConstant;
+  double value = 0;  // of constant padding
 };
 
+/// Circular padding is one node for each padded axis, and none where nothing is padded.
 ValueId pad(Graph& graph, ValueId x, const std::string& name, const PadOptions& options);
 
 }  // namespace tessera

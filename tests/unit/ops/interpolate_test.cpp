@@ -1,5 +1,4 @@
-// Nearest and linear interpolation to random sizes and by random scales, on one to three spatial
-// axes.
+// Interpolation to random sizes and by random scales, on one to three spatial axes.
 
 #include "tessera/ops/interpolate.h"
 
@@ -23,12 +22,13 @@ struct RandomInterpolation {
     const auto between = [&](int64_t low, int64_t high) {
       return std::uniform_int_distribution<int64_t>(low, high)(engine);
     };
-    options.mode = between(0, 1) ? Mode::kLinear : Mode::kNearest;
-    if (options.mode == Mode::kLinear && between(0, 1)) options.corners = Corners::kAligned;
+    options.mode = static_cast<Mode>(between(0, 3));
+    const bool nearest = options.mode == Mode::kNearest || options.mode == Mode::kNearestExact;
+    if (!nearest && between(0, 1)) options.corners = Corners::kAligned;
     shape = {between(1, 2), between(1, 3)};
     const bool by_size = between(0, 2) == 0;
     options.recompute_scale_factor = !by_size && between(0, 2) == 0;
-    for (int64_t axis = between(1, 3); axis > 0; --axis) {
+    for (int64_t axis = options.mode == Mode::kCubic ? 2 : between(1, 3); axis > 0; --axis) {
       shape.push_back(between(2, 9));
       if (by_size)
         options.size.push_back(between(1, 17));
@@ -39,7 +39,7 @@ struct RandomInterpolation {
     }
   }
 
-  /// Refused for nearest; see RefusesScalesThatPyTorchReadsTwoWays.
+  /// Refused for nearest and cubic; see RefusesScalesThatPyTorchReadsTwoWays.
   static bool ambiguous(int64_t size, double scale) {
     const auto output_size = static_cast<int64_t>(static_cast<double>(size) * scale);
     return (output_size == size && scale != 1) || (output_size == 2 * size && scale != 2);
@@ -59,19 +59,19 @@ at::Tensor torch_interpolate(const at::Tensor& x, InterpolateOptions options) {
     call.scale_factor(options.scale).recompute_scale_factor(options.recompute_scale_factor);
   if (options.mode == Mode::kNearest) return functional::interpolate(x, call.mode(torch::kNearest));
   call.align_corners(options.corners == Corners::kAligned);
+  if (options.mode == Mode::kNearestExact)
+    return functional::interpolate(x, call.mode(torch::kNearestExact));
+  if (options.mode == Mode::kCubic) return functional::interpolate(x, call.mode(torch::kBicubic));
   if (x.dim() == 3) return functional::interpolate(x, call.mode(torch::kLinear));
   if (x.dim() == 4) return functional::interpolate(x, call.mode(torch::kBilinear));
   return functional::interpolate(x, call.mode(torch::kTrilinear));
 }
 
 void check(const Shape& shape, const InterpolateOptions& options, uint64_t seed) {
-  SCOPED_TRACE(fmt::format("seed {}, {}, {}, corners {}, size {}, scale {}, recompute {}", seed,
-                           to_string(shape), options.mode == Mode::kNearest ? "nearest" : "linear",
-                           options.corners == Corners::kAligned ? "aligned" : "not aligned",
-                           to_string(options.size), fmt::join(options.scale, "x"),
-                           options.recompute_scale_factor));
   Graph graph;
   interpolate(graph, graph.add_input("x", ValueType::image(shape)), "up", options);
+  SCOPED_TRACE(fmt::format("seed {}, {}, {}, recompute {}", seed, to_string(shape),
+                           graph.node(0).op->settings(), options.recompute_scale_factor));
   check_graph_node(graph, seed);
 
   ReferenceArgs args;
@@ -92,11 +92,22 @@ TEST_P(RandomInterpolate, MatchesReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomInterpolate, testing::Range<uint64_t>(0, 25));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomInterpolate, testing::Range<uint64_t>(0, 40));
 
 TEST(Interpolate, DoublesImages) {
   check({1, 2, 7, 9}, {.mode = Mode::kLinear, .scale = {2}}, 1);
   check({1, 2, 7, 9}, {.mode = Mode::kNearest, .scale = {2}}, 2);
+  check({1, 2, 7, 9}, {.mode = Mode::kNearestExact, .scale = {2}}, 3);
+  check({1, 2, 7, 9}, {.mode = Mode::kCubic, .scale = {2}}, 4);
+}
+
+/// All four taps of a cubic output can fall on one or two pixels.
+TEST(Interpolate, CubicOfTinyImages) {
+  for (Corners corners : {Corners::kNotAligned, Corners::kAligned}) {
+    check({1, 1, 1, 2}, {.mode = Mode::kCubic, .corners = corners, .size = {5, 7}}, 5);
+    check({1, 1, 3, 2}, {.mode = Mode::kCubic, .corners = corners, .size = {1, 1}}, 6);
+    check({1, 1, 4, 5}, {.mode = Mode::kCubic, .corners = corners, .size = {4, 5}}, 7);
+  }
 }
 
 TEST(Interpolate, DividesStrides) {
@@ -124,6 +135,13 @@ TEST(Interpolate, RefusesScalesThatPyTorchReadsTwoWays) {
   EXPECT_THROW(interpolate(graph, x, "up", {.scale = {1.1}}), InvalidInput);
   EXPECT_NO_THROW(interpolate(graph, x, "up", {.scale = {2.05}, .recompute_scale_factor = true}));
   EXPECT_NO_THROW(interpolate(graph, x, "up", {.mode = Mode::kLinear, .scale = {2.05}}));
+  EXPECT_NO_THROW(interpolate(graph, x, "up", {.mode = Mode::kNearestExact, .scale = {2.05}}));
+  const ValueId image = graph.add_input("image", ValueType::image({1, 1, 7, 7}));
+  const Mode cubic = Mode::kCubic;
+  EXPECT_THROW(interpolate(graph, image, "up", {.mode = cubic, .scale = {1.1}}), InvalidInput);
+  EXPECT_NO_THROW(interpolate(graph, image, "up", {.mode = cubic, .scale = {1.1, 2}}));
+  EXPECT_NO_THROW(interpolate(graph, image, "up",
+                              {.mode = cubic, .corners = Corners::kAligned, .scale = {1.1}}));
 }
 
 TEST(Interpolate, RefusesWhatPyTorchRefuses) {
@@ -140,6 +158,12 @@ TEST(Interpolate, RefusesWhatPyTorchRefuses) {
   refuse({.scale = {-1}});
   refuse({.size = {4}, .recompute_scale_factor = true});
   refuse({.mode = Mode::kNearest, .corners = Corners::kAligned, .scale = {2}});
+  refuse({.mode = Mode::kNearestExact, .corners = Corners::kAligned, .scale = {2}});
+  for (const Shape& shape : {Shape{1, 1, 4}, Shape{1, 1, 4, 4, 4}}) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", ValueType::image(shape));
+    EXPECT_THROW(interpolate(graph, x, "up", {.mode = Mode::kCubic, .scale = {2}}), InvalidInput);
+  }
 }
 
 }  // namespace
