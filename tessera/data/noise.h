@@ -1,7 +1,7 @@
 #pragma once
-// Random inputs for proofs and benchmarks: normal noise for images, uniform labels, both functions
-// of (seed, name, step, global index), so that each rank makes its own box. Noise has no ties,
-// which a max pooling could break differently.
+// Random inputs for proofs and benchmarks: normal noise for images, uniform noise for targets,
+// labels or real; all are functions of (seed, name, step, global index), so that each rank makes
+// its own box. Noise has no ties, which a max pooling could break differently.
 
 #include "tessera/graph/graph.h"
 

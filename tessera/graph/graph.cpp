@@ -4,6 +4,24 @@
 #include "tessera/base/random.h"
 
 namespace tessera {
+namespace {
+
+/// The most elements that one value may have. Far beyond any memory, and small enough that sums of
+/// bytes and FLOPs over a whole graph stay inside 64 bits.
+constexpr int64_t kMaxElements = int64_t{1} << 48;
+
+void check_volume(const Node& node) {
+  int64_t volume = 1;
+  for (int64_t size : node.types.output.shape()) {
+    if (size > kMaxElements / volume)
+      throw_error<InvalidInput>(
+          "[{} {}] its output {} has more than 2^48 elements; use a smaller input", node.op->kind(),
+          node.name, to_string(node.types.output));
+    volume *= std::max<int64_t>(size, 1);
+  }
+}
+
+}  // namespace
 
 at::Tensor Operand::view(const Box& sub) const {
   TESSERA_CHECK(box.contains(sub), "{} lies not in {}", to_string(sub), to_string(box));
@@ -65,6 +83,7 @@ ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
   } catch (const InvalidInput& error) {
     throw_error<InvalidInput>("[{} {}] {}", node.op->kind(), node.name, error.what());
   }
+  check_volume(node);
   const NodeId id = static_cast<NodeId>(nodes_.size());
   for (size_t input = 0; input < inputs.size(); ++input)
     values_[inputs[input]].uses.push_back({id, static_cast<int>(input)});

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/gradient_flow.h"
 
 namespace tessera {
 namespace {
@@ -56,11 +57,13 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
   ReferenceResult result;
   for (ValueId output : graph.outputs()) result.outputs.push_back(values[output].detach());
   if (!loss.defined()) return result;
-  loss.backward();
+  if (loss.requires_grad()) loss.backward();
   result.loss = loss.item<double>();
+  const std::vector<bool> has_gradient = feeds_loss(graph);
   for (ValueId input : graph.inputs())
-    result.input_gradients.push_back(
-        values[input].requires_grad() ? gradient_or_zeros(values[input]) : at::Tensor());
+    result.input_gradients.push_back(values[input].requires_grad() && has_gradient[input]
+                                         ? gradient_or_zeros(values[input])
+                                         : at::Tensor());
   for (size_t id = 0; id < leaves.size(); ++id)
     result.gradients.push_back(leaves[id].requires_grad() ? gradient_or_zeros(leaves[id])
                                                           : at::Tensor());

@@ -33,4 +33,21 @@ Graph transform(const Graph& graph, const ReplaceNode& replace, UnreadInputs unr
   return copy(graph, replace, keep);
 }
 
+Graph prune(const Graph& graph, Losses losses) {
+  std::vector<bool> live(graph.values().size(), false);
+  for (ValueId output : graph.outputs()) live[output] = true;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    if (node->op->is_loss()) live[node->output] = losses == Losses::kKeep;
+    for (ParameterId id : node->buffers)
+      if (graph.parameters()[id].role == ParameterRole::kBuffer) live[node->output] = true;
+    if (!live[node->output]) continue;
+    for (ValueId input : node->inputs) live[input] = true;
+  }
+  const auto drop_dead = [&](Graph&, const Node& node, const std::vector<ValueId>&) {
+    return live[node.output] ? std::optional<ValueId>() : std::optional<ValueId>(-1);
+  };
+  return transform(graph, drop_dead,
+                   losses == Losses::kDrop ? UnreadInputs::kDrop : UnreadInputs::kKeep);
+}
+
 }  // namespace tessera

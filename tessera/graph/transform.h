@@ -27,4 +27,9 @@ enum class UnreadInputs { kKeep, kDrop };
 Graph transform(const Graph& graph, const ReplaceNode& replace,
                 UnreadInputs unread = UnreadInputs::kKeep);
 
+/// The nodes that an output depends on, or a loss where losses are kept; and norms, whose running
+/// statistics count by themselves. Without losses, targets are no inputs any more.
+enum class Losses { kKeep, kDrop };
+Graph prune(const Graph& graph, Losses losses);
+
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "tessera/lower/keep.h"
 
+#include "tessera/graph/gradient_flow.h"
+
 namespace tessera {
 namespace {
 
@@ -13,14 +15,8 @@ std::vector<bool> values_with_gradient(const Graph& graph, const LowerOptions& o
       if (depends[node.inputs[i]] && node.op->differentiable(static_cast<int>(i)))
         depends[node.output] = true;
   }
-  std::vector<bool> feeds_loss(graph.values().size(), false);
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    if (node->op->is_loss()) feeds_loss[node->output] = true;
-    if (!feeds_loss[node->output]) continue;
-    for (size_t i = 0; i < node->inputs.size(); ++i)
-      if (node->op->differentiable(static_cast<int>(i))) feeds_loss[node->inputs[i]] = true;
-  }
-  for (size_t id = 0; id < depends.size(); ++id) depends[id] = depends[id] && feeds_loss[id];
+  const std::vector<bool> feeds = feeds_loss(graph);
+  for (size_t id = 0; id < depends.size(); ++id) depends[id] = depends[id] && feeds[id];
   return depends;
 }
 

@@ -90,6 +90,7 @@ class AveragePool final : public Op {
   explicit AveragePool(const PoolOptions& options) : geometry_(options) {}
 
   std::string kind() const override { return "average_pool"; }
+  std::string settings() const override { return geometry_.settings(); }
 
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     for (int64_t dilation : geometry_.options().dilation)

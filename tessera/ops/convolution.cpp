@@ -19,6 +19,7 @@ class Convolution final : public Op {
         no_padding_(geometry_.no_padding()) {}
 
   std::string kind() const override { return "convolution"; }
+  std::string settings() const override { return geometry_.settings(); }
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     return geometry_.infer_type(inputs[0]);
   }
@@ -99,6 +100,26 @@ int64_t ConvolutionGeometry::kernel_volume() const {
   return volume;
 }
 
+std::string ConvolutionGeometry::settings() const {
+  std::vector<int64_t> kernel, low, high;
+  for (const Window& window : windows) {
+    kernel.push_back(window.kernel);
+    low.push_back(window.pad_low);
+    high.push_back(window.pad_high);
+  }
+  std::string text = sizes_text(kernel);
+  const auto add = [&](const char* what, const std::vector<int64_t>& values, int64_t usual) {
+    if (values != std::vector<int64_t>(values.size(), usual))
+      text += fmt::format(", {} {}", what, sizes_text(values));
+  };
+  add("stride", stride(), 1);
+  add("dilation", dilation(), 1);
+  add("padding", low, 0);
+  if (high != low) text += fmt::format(" / {}", sizes_text(high));
+  if (groups != 1) text += fmt::format(", groups {}", groups);
+  return text;
+}
+
 ValueType ConvolutionGeometry::infer_type(const ValueType& input) const {
   if (input.channels() % groups != 0 || out_channels % groups != 0)
     throw_error<InvalidInput>("{} input and {} output channels must be multiples of groups = {}",
@@ -137,6 +158,12 @@ void check_is_image(const ValueType& input, const std::string& place) {
     throw_error<InvalidInput>(
         "{} input {} must be real, with batch, channels and 1 to 3 spatial axes", place,
         to_string(input));
+}
+
+std::string sizes_text(const std::vector<int64_t>& sizes) {
+  std::string text;
+  for (int64_t size : sizes) text += fmt::format("{}{}", text.empty() ? "" : "x", size);
+  return text;
 }
 
 std::vector<int64_t> entry_per_axis(const std::vector<int64_t>& values, int num_spatial,

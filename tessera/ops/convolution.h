@@ -43,6 +43,8 @@ struct ConvolutionGeometry {
   std::vector<int64_t> dilation() const;
   std::vector<int64_t> no_padding() const { return std::vector<int64_t>(windows.size(), 0); }
   int64_t kernel_volume() const;
+  /// "3x3, stride 2, dilation 2, padding 1, groups 8", without what is usual.
+  std::string settings() const;
   /// Throws InvalidInput where channels do not divide or the image is too small.
   ValueType infer_type(const ValueType& input) const;
   Box needed(const Box& out, const ValueType& input) const;
@@ -50,6 +52,9 @@ struct ConvolutionGeometry {
 
 /// Throws InvalidInput, with `place` in front, unless `input` has batch, channels and space.
 void check_is_image(const ValueType& input, const std::string& place);
+
+/// "3x3".
+std::string sizes_text(const std::vector<int64_t>& sizes);
 
 /// `values` for each of `num_spatial` axes. Throws InvalidInput, beginning with `what`, unless
 /// there are 1 or `num_spatial` of them, and each is at least `least`.

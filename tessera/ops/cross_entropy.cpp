@@ -2,17 +2,12 @@
 
 #include <ATen/Dispatch.h>
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "tessera/base/error.h"
-#include "tessera/ops/rows.h"
+#include "tessera/ops/pixel_loss.h"
+#include "tessera/ops/tile_softmax.h"
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kTile = 128;
 
 /// A view whose axis 1 is the class, read as one image per class.
 template <class T>
@@ -44,92 +39,35 @@ struct Tile {
   int64_t label(int64_t p) const { return labels[p * label_stride]; }
 };
 
-/// Softmax is exp(x - max) / sum. Kept apart, they lose no digits in its logarithm.
-struct Softmax {
-  double max[kTile];
-  double sum[kTile];
-
-  /// Calls store(k, p, exp(x - max)) for what a caller wants to keep.
-  template <class T, class Store>
-  Softmax(const Tile<T>& tile, int64_t num_classes, const Store& store) {
-    for (int64_t p = 0; p < tile.size; ++p) max[p] = tile.logit(0, p);
-    for (int64_t k = 1; k < num_classes; ++k)
-      for (int64_t p = 0; p < tile.size; ++p) max[p] = std::max(max[p], tile.logit(k, p));
-    std::fill(sum, sum + tile.size, 0.0);
-    for (int64_t k = 0; k < num_classes; ++k)
-      for (int64_t p = 0; p < tile.size; ++p) {
-        const double exponential = std::exp(tile.logit(k, p) - max[p]);
-        sum[p] += exponential;
-        store(k, p, exponential);
-      }
-  }
-};
-
 /// What a pixel counts for: -hard log q_t - soft sum_k w_k log q_k.
 struct PixelWeights {
   double hard = 0;
   double soft = 0;
 };
 
-class CrossEntropy : public Op {
+class CrossEntropy : public PixelLoss {
  public:
-  explicit CrossEntropy(const CrossEntropyOptions& options) : options_(options) {}
+  explicit CrossEntropy(const CrossEntropyOptions& options)
+      : PixelLoss(options.weight, options.ignore_index), options_(options) {}
 
   std::string kind() const override { return "cross_entropy"; }
-
-  ValueType infer_type(std::span<const ValueType> inputs) const override {
-    const ValueType& logits = inputs[0];
-    check_logits(logits);
-    ValueType output = inputs[1];
-    Shape legal = logits.shape();
-    legal.erase(legal.begin() + 1);
-    if (output.shape() != legal)
-      throw_error<InvalidInput>("the target is {}; logits {} need {}", to_string(output),
-                                to_string(logits), to_string(legal));
-    if (output.element != Element::kIndex)
-      throw_error<InvalidInput>("the target holds real numbers; give integer labels");
-    output.element = Element::kReal;
-    return output;
+  std::string settings() const override {
+    std::string text;
+    if (!options_.class_weights.empty()) text = "class weights " + slashed(options_.class_weights);
+    if (options_.label_smoothing > 0)
+      text += fmt::format("{}smoothing {}", text.empty() ? "" : ", ", options_.label_smoothing);
+    return with_weight(text);
   }
 
-  Box needed(int input, const Box& out, const NodeTypes& types) const override {
-    if (input == 1) return out;
-    Box box{out[0], {0, types.inputs[0].channels()}};
-    for (int axis = 1; axis < out.num_axes(); ++axis) box.push_back(out[axis]);
-    return box;
-  }
-  OutputAccess output_access() const override { return OutputAccess::kNone; }
-  bool is_loss() const override { return true; }
-  bool differentiable(int input) const override { return input == 0; }
-  bool keeps_input(int) const override { return true; }
   Statistics forward_statistics(const NodeTypes&) const override { return {1, 1}; }
-  double flops(const Box& out, const NodeTypes& types) const override {
-    return 4.0 * static_cast<double>(out.volume() * types.inputs[0].channels());
-  }
 
   /// The piece's part of the denominator.
   void piece_statistics(KernelArgs& args) const override {
-    const at::Tensor target = args.inputs[1].view(args.out_box);
-    const int64_t* labels = target.data_ptr<int64_t>();
-    const int64_t stride = target.strides().back();
-    std::vector<double> row_sums(num_rows(target.sizes()));
-    parallel_rows(target.sizes(), [&](int64_t row, const RowIndex& index) {
-      const int64_t* label = labels + row_offset(index, target.strides());
-      for (int64_t p = 0; p < target.sizes().back(); ++p) {
-        check_label(label[p * stride], args);
-        if (label[p * stride] != options_.ignore_index)
-          row_sums[row] += class_weight(label[p * stride]);
-      }
-    });
-    args.piece_statistics.fill_(std::accumulate(row_sums.begin(), row_sums.end(), 0.0));
+    args.piece_statistics.fill_(
+        sum_over_labels(args, [&](int64_t label) { return class_weight(label); }));
   }
 
-  void merge_statistics(MergeArgs& args) const override {
-    double denominator = 0;
-    for (int64_t piece = 0; piece < args.gathered.size(0); ++piece)
-      denominator += args.gathered[piece][0].item<double>();
-    args.merged.fill_(denominator);
-  }
+  void merge_statistics(MergeArgs& args) const override { add_pieces(args.gathered, args.merged); }
 
   void forward(KernelArgs& args) const override {
     // Sums of rows, added in their order: the result does not depend on the number of threads.
@@ -141,12 +79,12 @@ class CrossEntropy : public Op {
           });
     });
     const double sum = std::accumulate(row_sums.begin(), row_sums.end(), 0.0);
-    args.loss.add_(sum / args.merged_statistics[0].item<double>());
+    args.loss.add_(weight() * sum / args.merged_statistics[0].item<double>());
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (!args.grad_inputs[0].tensor.defined()) return;
-    const double denominator = args.merged_statistics[0].item<double>();
+    const double denominator = args.merged_statistics[0].item<double>() / weight();
     AT_DISPATCH_FLOATING_TYPES(args.inputs[0].tensor.scalar_type(), "cross_entropy", [&] {
       const ClassImages<scalar_t> gradient(args.grad_inputs[0].tensor);
       for_each_tile<scalar_t>(args, [&](int64_t, const RowIndex& row, int64_t column,
@@ -161,16 +99,15 @@ class CrossEntropy : public Op {
     at::Tensor weights;
     if (!options_.class_weights.empty())
       weights = at::tensor(options_.class_weights, at::kDouble).to(logits.scalar_type());
-    return at::cross_entropy_loss(logits, args.inputs[1], weights, at::Reduction::Mean,
-                                  options_.ignore_index, options_.label_smoothing);
+    return weight() * at::cross_entropy_loss(logits, args.inputs[1], weights, at::Reduction::Mean,
+                                             ignore_index(), options_.label_smoothing);
   }
 
- private:
-  void check_logits(const ValueType& logits) const {
-    if (logits.element != Element::kReal || logits.num_axes() < 2 ||
-        logits.axes[1].kind != AxisKind::kChannel || logits.channels() < 1)
-      throw_error<InvalidInput>("logits are {}; give batch x classes x space, with a class",
-                                to_string(logits));
+ protected:
+  bool takes(Element target) const override { return target == Element::kIndex; }
+  int64_t num_labels(int64_t channels) const override { return channels; }
+
+  void check_options(const ValueType& logits) const override {
     const auto num_classes = static_cast<size_t>(logits.channels());
     if (!options_.class_weights.empty() && options_.class_weights.size() != num_classes)
       throw_error<InvalidInput>("{} class weights for {} classes; give one per class, or none",
@@ -179,12 +116,7 @@ class CrossEntropy : public Op {
       throw_error<InvalidInput>("label_smoothing {} must be in [0, 1]", options_.label_smoothing);
   }
 
-  void check_label(int64_t label, const KernelArgs& args) const {
-    if (label == options_.ignore_index || (label >= 0 && label < num_classes(args))) return;
-    throw_error<InvalidInput>("[{} {}] label {} is not in [0, {}) and is not the ignored label {}",
-                              kind(), *args.name, label, num_classes(args), options_.ignore_index);
-  }
-
+ private:
   static int64_t num_classes(const KernelArgs& args) { return args.types->inputs[0].channels(); }
 
   double class_weight(int64_t k) const {
@@ -205,20 +137,20 @@ class CrossEntropy : public Op {
     const int64_t label_stride = target.strides().back(), row_size = target.sizes().back();
     parallel_rows(target.sizes(), [&](int64_t row, const RowIndex& index) {
       const int64_t* row_labels = labels + row_offset(index, target.strides());
-      for (int64_t column = 0; column < row_size; column += kTile)
+      for (int64_t column = 0; column < row_size; column += kMaxTilePixels)
         body(row, index, column,
              Tile<T>{logits.pixel(index, column), logits.class_stride, logits.stride(),
                      row_labels + column * label_stride, label_stride,
-                     std::min(kTile, row_size - column)});
+                     std::min(kMaxTilePixels, row_size - column)});
     });
   }
 
   template <class T>
   double tile_loss(const Tile<T>& tile, int64_t num_classes) const {
-    const Softmax softmax(tile, num_classes, [](int64_t, int64_t, double) {});
+    const TileSoftmax softmax(tile, num_classes, [](int64_t, int64_t, double) {});
     double loss = 0;
     for (int64_t p = 0; p < tile.size; ++p) {
-      if (tile.label(p) == options_.ignore_index) continue;
+      if (tile.label(p) == ignore_index()) continue;
       const PixelWeights weights = pixel_weights(tile.label(p), num_classes);
       const double log_sum = std::log(softmax.sum[p]);
       const auto minus_log = [&](int64_t k) {
@@ -239,15 +171,15 @@ class CrossEntropy : public Op {
     const auto at = [&](int64_t k, int64_t p) -> T& {
       return target[k * gradient.class_stride + p * gradient.stride()];
     };
-    const Softmax softmax(tile, num_classes, [&](int64_t k, int64_t p, double exponential) {
+    const TileSoftmax softmax(tile, num_classes, [&](int64_t k, int64_t p, double exponential) {
       at(k, p) = static_cast<T>(exponential);
     });
     double total_weight = 0;
     for (int64_t k = 0; k < num_classes; ++k) total_weight += class_weight(k);
-    PixelWeights weights[kTile];
-    double factor[kTile] = {};
+    PixelWeights weights[kMaxTilePixels];
+    double factor[kMaxTilePixels] = {};
     for (int64_t p = 0; p < tile.size; ++p) {
-      if (tile.label(p) == options_.ignore_index) continue;  // 0 even where the denominator is 0
+      if (tile.label(p) == ignore_index()) continue;  // 0 even where the denominator is 0
       weights[p] = pixel_weights(tile.label(p), num_classes);
       weights[p].hard /= denominator;
       weights[p].soft /= denominator;
@@ -264,16 +196,6 @@ class CrossEntropy : public Op {
 };
 
 }  // namespace
-
-ValueId add_target(Graph& graph, ValueId logits, const std::string& name) {
-  ValueType type = graph.type(logits);
-  if (type.num_axes() < 2 || type.axes[1].kind != AxisKind::kChannel)
-    throw_error<InvalidInput>("[input {}] logits are {}; give batch x classes x space", name,
-                              to_string(type));
-  type.axes.erase(type.axes.begin() + 1);
-  type.element = Element::kIndex;
-  return graph.add_input(name, type);
-}
 
 ValueId cross_entropy(Graph& graph, ValueId logits, ValueId target, const std::string& name,
                       const CrossEntropyOptions& options) {

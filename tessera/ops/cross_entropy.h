@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/graph/graph.h"
+#include "tessera/ops/loss_target.h"
 
 namespace tessera {
 
@@ -23,10 +23,8 @@ struct CrossEntropyOptions {
   std::vector<double> class_weights = {};  // one per class; none: all 1
   int64_t ignore_index = -100;             // targets with this label do not count
   double label_smoothing = 0;              // in [0, 1]
+  double weight = 1;                       // factor on the loss
 };
-
-/// A graph input for the labels of `logits`: its batch and spatial axes, without the classes.
-ValueId add_target(Graph& graph, ValueId logits, const std::string& name);
 
 /// Logits are batch x classes x space (or batch x classes); the target as from add_target. A label
 /// outside [0, classes) that is not ignore_index is InvalidInput when the step runs.

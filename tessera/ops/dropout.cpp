@@ -15,6 +15,7 @@ class Dropout : public Op {
       : probability_(options.probability), scale_(probability_ < 1 ? 1 / (1 - probability_) : 0) {}
 
   std::string kind() const override { return "dropout"; }
+  std::string settings() const override { return fmt::format("p {}", probability_); }
 
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     if (!(probability_ >= 0 && probability_ <= 1))

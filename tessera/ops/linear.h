@@ -1,6 +1,7 @@
 #pragma once
-// A linear layer on features: y = x Wᵀ + b, for values without space (batch x features), and the
-// parameters that every layer of products starts with.
+// A linear layer on channels: y = x Wᵀ + b for batch x features, and for each pixel of an image
+// (the channels-last linear layers of ConvNeXt), where it is a 1x1 convolution; and the parameters
+// that every layer of products starts with.
 //
 // Example:
 //   ValueId logits = linear(graph, features, "fc", {.out_features = 10});
@@ -18,7 +19,7 @@ struct LinearOptions {
 };
 
 /// Parameters: name.weight [out, in] and name.bias [out], as torch.nn.Linear. Throws InvalidInput
-/// unless x is batch x features.
+/// unless x has batch and channels first.
 ValueId linear(Graph& graph, ValueId x, const std::string& name, const LinearOptions& options);
 
 /// Adds name.weight, and name.bias unless `bias_size` is 0, with the start of PyTorch's linear and

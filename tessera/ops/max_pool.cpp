@@ -89,6 +89,7 @@ class MaxPool final : public Op {
   explicit MaxPool(const PoolOptions& options) : geometry_(options) {}
 
   std::string kind() const override { return "max_pool"; }
+  std::string settings() const override { return geometry_.settings(); }
 
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     return geometry_.infer_type(inputs[0]);

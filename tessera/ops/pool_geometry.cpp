@@ -1,6 +1,7 @@
 #include "tessera/ops/pool_geometry.h"
 
 #include "tessera/base/error.h"
+#include "tessera/ops/convolution.h"
 
 namespace tessera {
 namespace {
@@ -137,6 +138,17 @@ Window PoolGeometry::window(int spatial_index, int num_spatial) const {
           .pad_low = pad,
           .pad_high = pad,
           .ceil_mode = options_.ceil_mode};
+}
+
+std::string PoolGeometry::settings() const {
+  std::string text = sizes_text(options_.kernel);
+  if (!options_.stride.empty()) text += fmt::format(", stride {}", sizes_text(options_.stride));
+  if (options_.padding != std::vector<int64_t>(options_.padding.size(), 0))
+    text += fmt::format(", padding {}", sizes_text(options_.padding));
+  if (options_.dilation != std::vector<int64_t>(options_.dilation.size(), 1))
+    text += fmt::format(", dilation {}", sizes_text(options_.dilation));
+  if (options_.ceil_mode) text += ", ceil";
+  return text;
 }
 
 }  // namespace tessera

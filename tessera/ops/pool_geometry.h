@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tessera/geometry/window.h"
@@ -43,6 +44,8 @@ class PoolGeometry {
   PoolPiece piece(const Box& out, const NodeTypes& types) const;
   /// Elements of a window, padding included.
   int64_t kernel_volume(const NodeTypes& types) const;
+  /// "2x2, stride 2, padding 1".
+  std::string settings() const;
   const PoolOptions& options() const { return options_; }
 
   /// Options along each of the spatial axes.

@@ -20,6 +20,7 @@ class TransposedConvolution final : public Op {
         no_padding_(geometry_.no_padding()) {}
 
   std::string kind() const override { return "transposed_convolution"; }
+  std::string settings() const override { return geometry_.settings(); }
   ValueType infer_type(std::span<const ValueType> inputs) const override {
     return geometry_.infer_type(inputs[0]);
   }

@@ -13,12 +13,17 @@ void Comparison::add(const std::string& name, const at::Tensor& ours, const at::
   scales_.push_back(reference.abs().max().item<double>());
 }
 
-double Comparison::worst(std::string* where) const {
-  double largest_scale = 0;
-  for (double scale : scales_) largest_scale = std::max(largest_scale, scale);
+double Comparison::largest_scale() const {
+  double largest = 0;
+  for (double scale : scales_) largest = std::max(largest, scale);
+  return largest;
+}
+
+double Comparison::worst(std::string* where, double least_scale) const {
+  const double floor = std::max(1e-3 * largest_scale(), least_scale);
   double worst = -1;
   for (size_t i = 0; i < names_.size(); ++i) {
-    const double scale = std::max(scales_[i], 1e-3 * largest_scale);
+    const double scale = std::max(scales_[i], floor);
     double relative = differences_[i] == 0 ? 0 : differences_[i] / scale;
     if (std::isnan(relative)) relative = INFINITY;
     if (relative <= worst) continue;

@@ -16,8 +16,10 @@ class Comparison {
   /// Undefined and empty references are passed over.
   void add(const std::string& name, const at::Tensor& ours, const at::Tensor& reference);
 
-  /// NaN counts as infinitely wrong.
-  double worst(std::string* where) const;
+  /// NaN counts as infinitely wrong. Scales below `least_scale` count as that.
+  double worst(std::string* where, double least_scale = 0) const;
+  /// The largest reference value of all tensors.
+  double largest_scale() const;
 
  private:
   std::string kind_;

@@ -3,8 +3,11 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/data/noise.h"
+#include "tessera/graph/gradient_flow.h"
 #include "tessera/graph/reference.h"
 #include "tessera/train/optimiser.h"
 #include "tessera/trial/comparison.h"
@@ -13,8 +16,22 @@
 namespace tessera {
 namespace {
 
-std::unique_ptr<Optimiser> make_optimiser(OptimiserKind kind) {
-  return kind == OptimiserKind::kSgd ? sgd({}) : adamw({});
+std::unique_ptr<Optimiser> make_optimiser(const VerifyOptions& options) {
+  SgdOptions plain;
+  AdamWOptions adaptive;
+  plain.momentum = options.momentum;
+  if (options.learning_rate) plain.learning_rate = adaptive.learning_rate = *options.learning_rate;
+  return options.optimiser == OptimiserKind::kSgd ? sgd(plain) : adamw(adaptive);
+}
+
+/// A box of an input in one step: the user's numbers, or noise. Inputs are told by their order,
+/// which the lowering keeps.
+void load_input(const Graph& graph, ValueId input, const VerifyOptions& options, int64_t step,
+                const Box& box, at::Tensor target) {
+  if (options.inputs.empty()) return load_noise(graph, input, options.seed, step, box, target);
+  const auto& ids = graph.inputs();
+  const at::Tensor& given = options.inputs[std::find(ids.begin(), ids.end(), input) - ids.begin()];
+  target.copy_(Operand{given, Box::whole(given.sizes().vec())}.view(box));
 }
 
 at::ScalarType input_type(const Graph& graph, ValueId input, at::ScalarType real) {
@@ -34,14 +51,14 @@ std::vector<StepRecord> run_oracle(const Graph& graph, const VerifyOptions& opti
   std::vector<at::Tensor> parameters;
   for (const Parameter& parameter : graph.parameters())
     parameters.push_back(initial_value(parameter, options.seed).to(options.real));
-  const std::unique_ptr<Optimiser> optimiser = make_optimiser(options.optimiser);
+  const std::unique_ptr<Optimiser> optimiser = make_optimiser(options);
   std::vector<StepRecord> records;
   for (int64_t step = 0; step < options.steps; ++step) {
     std::vector<at::Tensor> inputs;
     for (ValueId input : graph.inputs()) {
       const Shape shape = graph.type(input).shape();
       inputs.push_back(at::empty(shape, input_type(graph, input, options.real)));
-      load_noise(graph, input, options.seed, step, Box::whole(shape), inputs.back());
+      load_input(graph, input, options, step, Box::whole(shape), inputs.back());
     }
     ReferenceResult result = run_reference(graph, inputs, parameters, options.seed, step);
     c10::NoGradGuard no_autograd;
@@ -91,12 +108,14 @@ class Collector {
   RankSession& session_;
 };
 
+/// Whole tensors of `ids`; undefined for labels and where a value is not wanted.
 std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph,
                                         const std::vector<Result>& results,
-                                        const std::vector<ValueId>& ids, at::ScalarType real) {
+                                        const std::vector<ValueId>& ids,
+                                        const std::vector<bool>& wanted, at::ScalarType real) {
   std::vector<at::Tensor> whole;
   for (ValueId id : ids) {
-    if (graph.type(id).element != Element::kReal) {
+    if (graph.type(id).element != Element::kReal || !wanted[id]) {
       whole.emplace_back();
       continue;
     }
@@ -113,10 +132,11 @@ std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph
 StepRecord collect_step(RankSession& session, const Graph& graph, at::ScalarType real) {
   StepRecord record;
   record.loss = session.executor().loss();
+  const std::vector<bool> all(graph.values().size(), true);
   record.outputs =
-      collect_results(session, graph, session.program().outputs, graph.outputs(), real);
-  record.input_gradients =
-      collect_results(session, graph, session.program().input_gradients, graph.inputs(), real);
+      collect_results(session, graph, session.program().outputs, graph.outputs(), all, real);
+  record.input_gradients = collect_results(session, graph, session.program().input_gradients,
+                                           graph.inputs(), feeds_loss(graph), real);
   Collector collector(session);
   for (const at::Tensor& gradient : session.parameters().gradients())
     record.gradients.push_back(gradient.defined() ? collector.from_last(gradient) : gradient);
@@ -133,14 +153,14 @@ std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& o
   lowering.recompute = options.recompute;
   const Lowered lowered = lower(graph, options.plan, lowering);
   RankSession session(lowered, transport, {options.real, options.seed, options.threads});
-  const std::unique_ptr<Optimiser> optimiser = make_optimiser(options.optimiser);
+  const std::unique_ptr<Optimiser> optimiser = make_optimiser(options);
   std::vector<StepRecord> records;
   for (int64_t step = 0; step < options.steps; ++step) {
     StepContext context;
     context.seed = options.seed;
     context.step = step;
     context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-      load_noise(lowered.graph, input, options.seed, step, box, target);
+      load_input(lowered.graph, input, options, step, box, target);
     };
     context.update = [&] {
       optimiser->step(session.parameters().values(), session.parameters().gradients());
@@ -170,9 +190,9 @@ void compare_step(const Graph& graph, const StepRecord& ours, const StepRecord& 
     Comparison& kind = parameter.role == ParameterRole::kBuffer ? buffers : updated;
     kind.add(parameter.name, ours.parameters[id], reference.parameters[id]);
   }
-  const auto raise = [&](const Comparison& comparison, double* field) {
+  const auto raise = [&](const Comparison& comparison, double* field, double least_scale = 0) {
     std::string where;
-    const double worst = comparison.worst(&where);
+    const double worst = comparison.worst(&where, least_scale);
     *field = std::max(*field, worst);
     if (worst <= *worst_of_all) return;
     *worst_of_all = worst;
@@ -180,7 +200,7 @@ void compare_step(const Graph& graph, const StepRecord& ours, const StepRecord& 
   };
   raise(loss, &report->loss_rel);
   raise(outputs, &report->output_rel);
-  raise(input_gradients, &report->input_grad_rel);
+  raise(input_gradients, &report->input_grad_rel, 1e-6 * gradients.largest_scale());
   raise(gradients, &report->param_grad_rel);
   raise(updated, &report->updated_param_rel);
   raise(buffers, &report->buffer_rel);
@@ -210,6 +230,9 @@ VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport&
   for (int64_t step = 0; step < options.steps; ++step)
     compare_step(graph, ours[step], reference[step], step, &worst_of_all, &report);
   report.ok = within(report, options);
+  for (const StepRecord& record : ours) report.losses.push_back(record.loss);
+  report.gradients = ours.front().gradients;
+  report.parameters = ours.back().parameters;
   return report;
 }
 

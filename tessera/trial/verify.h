@@ -3,9 +3,12 @@
 //
 // Relative difference of a tensor = max|a - ref| / max(max|ref|, 1e-3 * max|ref| over all tensors
 // of that kind): the gradient of a bias before batch norm is truly zero, and would have no scale of
-// its own.
+// its own. The gradient of the input is judged against 1e-6 of the largest gradient of a parameter,
+// where it is smaller than that: behind a norm over equal numbers it is truly zero.
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/comm/transport.h"
 #include "tessera/graph/graph.h"
@@ -19,7 +22,10 @@ struct VerifyOptions {
   Plan plan;
   at::ScalarType real = at::kDouble;
   OptimiserKind optimiser = OptimiserKind::kSgd;
+  std::optional<double> learning_rate;  // none: the optimiser's default
+  double momentum = 0.9;                // of SGD
   int64_t steps = 2;
+  std::vector<at::Tensor> inputs;  // as Graph::inputs(), the same in every step; empty: noise
   uint64_t seed = 1;
   int threads = 1;  // per rank
   bool recompute = true;
@@ -37,6 +43,10 @@ struct VerifyReport {
   double param_grad_l2 = 0;  // |a - ref| / |ref| over all parameters together
   std::string worst;         // the tensor with the largest difference, and its step
   bool ok = false;
+  // What the placement computed, for comparisons from outside:
+  std::vector<double> losses;          // of each step
+  std::vector<at::Tensor> gradients;   // of the first step, as Graph::parameters()
+  std::vector<at::Tensor> parameters;  // after the last step, buffers among them
 };
 
 /// Collective over all ranks of the transport, which are those of the plan. Rank 0 runs the oracle

@@ -130,15 +130,15 @@ TEST(Linear, StartsAsInPyTorch) {
   EXPECT_DOUBLE_EQ(graph.parameters()[1].initial.value, 1 / std::sqrt(45));
 }
 
-TEST(Linear, RefusesAnImage) {
-  Graph graph;
-  const ValueId x = graph.add_input("x", ValueType::image({2, 5, 3, 3}));
-  try {
-    linear(graph, x, "fc", {.out_features = 7});
-    FAIL() << "an image was taken";
-  } catch (const InvalidInput& error) {
-    EXPECT_STREQ(error.what(),
-                 "[linear fc] input 2x5x3x3 is not batch x features of real numbers; flatten it");
+TEST(Linear, OfAnImageIsOfEachPixel) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    Graph graph;
+    Shape shape{2, 5, 4};
+    for (uint64_t extra = 1; extra < 1 + seed % 3; ++extra) shape.push_back(3);
+    const ValueId x = graph.add_input("x", ValueType::image(shape));
+    linear(graph, x, "fc", {.out_features = 7, .bias = seed % 2 == 0});
+    check_graph_node(graph, seed);
   }
 }
 

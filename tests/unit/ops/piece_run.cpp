@@ -167,7 +167,7 @@ class PieceRun {
     if (saved.numel > 0) args.saved = at::zeros({saved.numel}, saved.type);
     Surrounded target;
     if (op_.output_access() == OutputAccess::kWritesView) {
-      target = surrounded(draw_, piece.box.shape(), test_.real);
+      target = surrounded(draw_, piece.box.shape(), output_type());
       args.output.tensor = target.view;
     }
     op_.forward(args);
@@ -175,7 +175,7 @@ class PieceRun {
     piece.saved = args.saved;
     piece.output = args.output.tensor;
     if (op_.output_access() == OutputAccess::kNone) return;
-    expect_tensor("output", args.output);
+    expect_tensor("output", args.output, output_type());
     if (op_.output_access() == OutputAccess::kWritesView)
       EXPECT_TRUE(target.surroundings_untouched()) << "forward wrote outside its view";
     else
@@ -208,7 +208,7 @@ class PieceRun {
       if (targets[i].view.defined()) {
         EXPECT_TRUE(targets[i].surroundings_untouched()) << "gradient written outside its view";
       }
-      expect_tensor("gradient of input " + std::to_string(i), args.grad_inputs[i]);
+      expect_tensor("gradient of input " + std::to_string(i), args.grad_inputs[i], test_.real);
       add_inside(args.grad_inputs[i], grad_inputs_[i]);
     }
   }
@@ -220,10 +220,14 @@ class PieceRun {
     op_.weight_gradient(args);
   }
 
-  void expect_tensor(const std::string& what, const Operand& operand) const {
+  at::ScalarType output_type() const {
+    return test_.types.output.element == Element::kReal ? test_.real : at::kLong;
+  }
+
+  static void expect_tensor(const std::string& what, const Operand& operand, at::ScalarType type) {
     TESSERA_CHECK(operand.tensor.defined(), "{} is missing", what);
     EXPECT_EQ(operand.tensor.sizes().vec(), operand.box.shape()) << what;
-    EXPECT_EQ(operand.tensor.scalar_type(), test_.real) << what;
+    EXPECT_EQ(operand.tensor.scalar_type(), type) << what;
   }
 
   /// What lies outside the image is the gradient of the fill, which nobody wants.
@@ -234,7 +238,7 @@ class PieceRun {
   }
 
   at::Tensor gather_output() const {
-    const at::Tensor whole = at::full(test_.types.output.shape(), kNan, test_.real);
+    const at::Tensor whole = at::empty(test_.types.output.shape(), output_type());
     for (const Piece& piece : pieces_) whole_output(whole).view(piece.box).copy_(piece.output);
     return whole;
   }

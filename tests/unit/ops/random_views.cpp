@@ -4,10 +4,19 @@
 #include <numeric>
 
 namespace tessera {
+namespace {
+
+constexpr int64_t kWildLabel = -12345;
+
+at::Tensor is_untouched(const at::Tensor& tensor) {
+  return tensor.is_floating_point() ? at::isnan(tensor) : tensor == kWildLabel;
+}
+
+}  // namespace
 
 bool Surrounded::surroundings_untouched() const {
-  const at::Tensor nans_outside = at::isnan(surroundings).sum() - at::isnan(view).sum();
-  return nans_outside.item<int64_t>() == surroundings.numel() - view.numel();
+  const at::Tensor untouched = is_untouched(surroundings).sum() - is_untouched(view).sum();
+  return untouched.item<int64_t>() == surroundings.numel() - view.numel();
 }
 
 Surrounded surrounded(Draw& draw, const Shape& shape, at::ScalarType type) {
@@ -24,7 +33,7 @@ Surrounded surrounded(Draw& draw, const Shape& shape, at::ScalarType type) {
   Surrounded result;
   const at::Scalar sentinel = at::isFloatingType(type)
                                   ? at::Scalar(std::numeric_limits<double>::quiet_NaN())
-                                  : at::Scalar(-12345);
+                                  : at::Scalar(kWildLabel);
   result.surroundings = at::full(stored, sentinel, type).permute(position);
   result.view = result.surroundings;
   for (int64_t axis = 0; axis < num_axes; ++axis)

@@ -1,0 +1,45 @@
+#pragma once
+// A loss as users write it: terms joined by '+', each with an optional factor and options.
+//
+//   cross_entropy
+//   0.5*bce + 0.5*dice:average=batch
+//   cross_entropy:class_weights=1/2/1,ignore_index=255 + focal:gamma=1.5
+//
+// Numbers have no '+' in their exponents.
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tessera/ops/binary_cross_entropy.h"
+#include "tessera/ops/cross_entropy.h"
+#include "tessera/ops/dice.h"
+#include "tessera/ops/focal.h"
+#include "tessera/ops/regression_loss.h"
+
+namespace tessera {
+
+/// The kind of target that a term can be compared with.
+enum class TargetKind { kLabels, kReal, kEither };
+
+struct LossTerm {
+  std::string name = {};
+  TargetKind target = TargetKind::kEither;
+  std::variant<CrossEntropyOptions, BinaryCrossEntropyOptions, DiceOptions, FocalOptions,
+               MeanSquaredErrorOptions, MeanAbsoluteErrorOptions, SmoothL1Options, HuberOptions>
+      options = {};  // their weight is the term's factor
+  /// Dice without a given activation: softmax over several classes of labels, else sigmoid.
+  bool activation_by_target = false;
+};
+
+struct LossSpec {
+  std::vector<LossTerm> terms;
+};
+
+/// Throws InvalidInput, with the legal names, keys and values, where the text is no loss.
+LossSpec parse_loss(const std::string& text);
+
+/// All terms with their options and defaults, a table for --help and the documentation.
+std::string loss_help();
+
+}  // namespace tessera
