@@ -8,6 +8,7 @@ packages=(
   libopenblas0-pthread # without it LibTorch's matrix products are about 30 times slower
   libfmt-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev
+  python3-numpy python3-torch python3-torchvision # tests compare with PyTorch and torchvision
   libopenmpi-dev openmpi-bin # ranks as processes; optional for the build, wanted by the tests
 )
 

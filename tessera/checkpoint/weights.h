@@ -6,6 +6,7 @@
 //   save_weights("w.safetensors", graph, store.values());
 //   load_weights("w.safetensors", graph, store.values());
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,20 @@
 
 namespace tessera {
 
-/// Atomically, in the element type of `values`, which are as Graph::parameters().
+/// Atomically, in the element type of `values`, which are as Graph::parameters(). `ties` are second
+/// names of parameters, which the file gets as well.
 void save_weights(const std::string& path, const Graph& graph,
-                  const std::vector<at::Tensor>& values);
+                  const std::vector<at::Tensor>& values,
+                  const std::map<std::string, std::string>& ties = {});
 
 /// Copies into the tensors of `values`, converting to their element type and device. A missing,
-/// extra or mis-shaped tensor is InvalidInput with a list, and then nothing has been copied.
-/// PyTorch's counters `*.num_batches_tracked` are passed over: they matter only without a momentum.
+/// extra or mis-shaped tensor is InvalidInput with a list, and then nothing has been copied. What
+/// torchvision's files hold beyond the model is understood, and that alone:
+///  - PyTorch's counters `*.num_batches_tracked` are passed over: they matter only without a
+///    momentum.
+///  - The auxiliary classifier of Inception v3, `AuxLogits.*`, is passed over by a model without
+///    one.
+///  - The first files of DenseNet write `denselayer1.norm.1.weight` for `denselayer1.norm1.weight`.
 void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values);
 
 }  // namespace tessera

@@ -1,48 +1,67 @@
 #include "tessera/zoo/blocks.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tessera/base/error.h"
 #include "tessera/ops/batch_norm.h"
 #include "tessera/ops/convolution.h"
 #include "tessera/ops/cross_entropy.h"
+#include "tessera/ops/dropout.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/pooling.h"
 #include "tessera/ops/relu.h"
 
 namespace tessera {
 
-OptionInfo norm_option() {
-  return {"norm", "batch", "normalisation behind each convolution; batch or none"};
+OptionInfo norm_option(const std::string& default_value) {
+  return {"norm", default_value, "normalisation of each convolution; batch or none"};
 }
 
 Norm read_norm(const ModelOptions& options) {
   return options.choice("norm", {"batch", "none"}) == "batch" ? Norm::kBatch : Norm::kNone;
 }
 
+int64_t scaled_channels(int64_t channels, int64_t width, int64_t default_width) {
+  const double factor = static_cast<double>(width) / static_cast<double>(default_width);
+  return std::max<int64_t>(1, std::llround(static_cast<double>(channels) * factor));
+}
+
 ValueId conv_norm_relu(Graph& graph, ValueId x, const std::string& prefix,
-                       const std::string& suffix, int64_t channels, Norm norm) {
-  x = convolution(
-      graph, x, prefix + ".conv" + suffix,
-      {.out_channels = channels, .kernel = {3}, .padding = {1}, .bias = norm == Norm::kNone});
+                       const std::string& suffix, int64_t channels, Norm norm, Border border) {
+  x = convolution(graph, x, prefix + ".conv" + suffix,
+                  {.out_channels = channels,
+                   .kernel = {3},
+                   .padding = {border == Border::kSame ? 1 : 0},
+                   .bias = norm == Norm::kNone});
   if (norm == Norm::kBatch) x = batch_norm(graph, x, prefix + ".norm" + suffix);
   return relu(graph, x, prefix + ".relu" + suffix);
+}
+
+ValueId two_convolutions(Graph& graph, ValueId x, const std::string& level, int64_t channels,
+                         Norm norm, Border border) {
+  x = conv_norm_relu(graph, x, level, "1", channels, norm, border);
+  return conv_norm_relu(graph, x, level, "2", channels, norm, border);
+}
+
+ValueId drop(Graph& graph, ValueId x, const std::string& name, double probability) {
+  return probability > 0 ? dropout(graph, x, name, {.probability = probability}) : x;
 }
 
 ValueId halve(Graph& graph, ValueId x, const std::string& name) {
   return max_pool(graph, x, name, {.kernel = {2}, .stride = {2}});
 }
 
-ValueId pad_to(Graph& graph, ValueId x, ValueId like, const std::string& name) {
+ValueId fit_to(Graph& graph, ValueId x, ValueId like, const std::string& name) {
   const ValueType &type = graph.type(x), &wanted = graph.type(like);
   PadOptions options;
-  bool missing = false;
+  bool differs = false;
   for (int axis = type.first_spatial(); axis < type.num_axes(); ++axis) {
-    const int64_t rest = wanted.axes[axis].size - type.axes[axis].size;
-    TESSERA_CHECK(rest >= 0, "{}: {} is larger than {}", name, to_string(type), to_string(wanted));
     options.low.push_back(0);
-    options.high.push_back(rest);
-    missing = missing || rest > 0;
+    options.high.push_back(wanted.axes[axis].size - type.axes[axis].size);
+    differs = differs || options.high.back() != 0;
   }
-  return missing ? pad(graph, x, name, options) : x;
+  return differs ? pad(graph, x, name, options) : x;
 }
 
 void finish_with_cross_entropy(Graph& graph, ValueId logits) {

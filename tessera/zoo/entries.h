@@ -6,8 +6,18 @@
 
 namespace tessera {
 
+ModelInfo alexnet();
+ModelInfo attention_unet2d();
 ModelInfo cnn(int num_spatial);
+ModelInfo densenet(int depth);  // 121, 161, 169 or 201
 ModelInfo fcn2d();
+ModelInfo inception_v3();
+ModelInfo mobilenet_v2();
+ModelInfo resnet(int depth);     // 18, 34, 50, 101 or 152
+ModelInfo resnet_v2(int depth);  // 110 or 1001
+ModelInfo resunet2d();
 ModelInfo unet(int num_spatial);
+ModelInfo unet2d_valid();
+ModelInfo vgg(int depth);  // 11, 13, 16 or 19
 
 }  // namespace tessera

@@ -11,14 +11,11 @@
 // The paper pads the image by 100 and crops; here convolutions pad to keep sizes, so that the score
 // maps lie on each other without crops. Names in the VGG part are torchvision's.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "tessera/ops/add.h"
 #include "tessera/ops/convolution.h"
-#include "tessera/ops/dropout.h"
 #include "tessera/ops/relu.h"
 #include "tessera/ops/transposed_convolution.h"
 #include "tessera/zoo/blocks.h"
@@ -60,16 +57,13 @@ class FcnBuilder {
     return std::max<int64_t>(1, std::llround(width_ * static_cast<double>(channels)));
   }
 
-  /// Numbered as the modules of torchvision's vgg16().features.
-  std::string next_feature() { return fmt::format("features.{}", feature_index_++); }
-
   ValueId vgg_block(ValueId x, int64_t channels, int num_convolutions) {
     for (int i = 0; i < num_convolutions; ++i) {
-      x = convolution(graph_, x, next_feature(),
+      x = convolution(graph_, x, features_.next(),
                       {.out_channels = scaled(channels), .kernel = {3}, .padding = {1}});
-      x = relu(graph_, x, next_feature());
+      x = relu(graph_, x, features_.next());
     }
-    return halve(graph_, x, next_feature());
+    return halve(graph_, x, features_.next());
   }
 
   /// A fully connected layer of VGG16, as a convolution.
@@ -78,7 +72,7 @@ class FcnBuilder {
     x = convolution(graph_, x, name,
                     {.out_channels = scaled(4096), .kernel = {kernel}, .padding = {kernel / 2}});
     x = relu(graph_, x, name + ".relu");
-    return dropout_ > 0 ? dropout(graph_, x, dropout_name, {.probability = dropout_}) : x;
+    return drop(graph_, x, dropout_name, dropout_);
   }
 
   ValueId score(ValueId x, const std::string& name) {
@@ -93,7 +87,7 @@ class FcnBuilder {
                                 .stride = {factor},
                                 .padding = {factor / 2},
                                 .bias = false});
-    return pad_to(graph_, x, like, name + ".pad");
+    return fit_to(graph_, x, like, name + ".pad");
   }
 
   Graph graph_;
@@ -101,7 +95,7 @@ class FcnBuilder {
   double dropout_;
   int64_t classes_;
   ValueId image_;
-  int feature_index_ = 0;
+  Sequential features_{"features"};  // as torchvision's vgg16().features
 };
 
 }  // namespace

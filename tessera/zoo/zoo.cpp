@@ -81,7 +81,22 @@ void check_input(const ModelInfo& model, const Shape& input) {
 }  // namespace
 
 const std::vector<ModelInfo>& models() {
-  static const std::vector<ModelInfo> all{cnn(1), cnn(2), cnn(3), fcn2d(), unet(2), unet(3)};
+  static const std::vector<ModelInfo> all{
+      alexnet(),       attention_unet2d(),
+      cnn(1),          cnn(2),
+      cnn(3),          densenet(121),
+      densenet(161),   densenet(169),
+      densenet(201),   fcn2d(),
+      inception_v3(),  mobilenet_v2(),
+      resnet(18),      resnet(34),
+      resnet(50),      resnet(101),
+      resnet(152),     resnet_v2(110),
+      resnet_v2(1001), resunet2d(),
+      unet(2),         unet2d_valid(),
+      unet(3),         vgg(11),
+      vgg(13),         vgg(16),
+      vgg(19),
+  };
   return all;
 }
 

@@ -50,7 +50,7 @@ struct ModelInfo {
   std::function<Graph(const ModelOptions& options, const Shape& input)> build;
 };
 
-/// All models, by name.
+/// All models, by family.
 const std::vector<ModelInfo>& models();
 
 /// Splits "name:key=value,..." and finds the model. Throws InvalidInput for an unknown model
@@ -58,7 +58,8 @@ const std::vector<ModelInfo>& models();
 /// text.
 const ModelInfo& find_model(const std::string& spec);
 
-/// The whole training graph: input "image", logits as output, cross entropy against input "target".
+/// The whole training graph: input "image", logits as first output (behind them those of an
+/// auxiliary classifier), cross entropy against input "target", which has the logits' size.
 /// An empty `input` takes the model's default. Throws InvalidInput where the input does not fit.
 Graph build_model(const std::string& spec, const Shape& input = {});
 

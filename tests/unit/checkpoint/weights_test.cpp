@@ -96,6 +96,49 @@ TEST(Weights, PyTorchsCountersArePassedOver) {
   EXPECT_TRUE(values[0].equal(at::ones({2})));
 }
 
+TEST(Weights, InceptionsAuxiliaryClassifierIsPassedOverByAModelWithoutOne) {
+  const TemporaryFolder folder;
+  write_safetensors(folder.file("w"),
+                    {{"fc.bias", at::ones({2})}, {"AuxLogits.fc.bias", at::full({2}, 3.0)}});
+  Graph without, with;
+  for (Graph* graph : {&without, &with})
+    graph->add_parameter({"fc.bias", {2}, ParameterRole::kTrainable, {}});
+  with.add_parameter({"AuxLogits.fc.bias", {2}, ParameterRole::kTrainable, {}});
+  std::vector<at::Tensor> one{at::zeros({2})}, two{at::zeros({2}), at::zeros({2})};
+  load_weights(folder.file("w"), without, one);
+  load_weights(folder.file("w"), with, two);
+  EXPECT_TRUE(one[0].equal(at::ones({2})));
+  EXPECT_TRUE(two[0].equal(at::ones({2})));
+  EXPECT_TRUE(two[1].equal(at::full({2}, 3.0)));
+  with.add_parameter({"AuxLogits.fc.weight", {2, 4}, ParameterRole::kTrainable, {}});
+  two.push_back(at::zeros({2, 4}));
+  EXPECT_TRUE(has(refusal([&] { load_weights(folder.file("w"), with, two); }), "is missing"));
+}
+
+TEST(Weights, DenseNetsFirstNamesAreUnderstood) {
+  const TemporaryFolder folder;
+  const std::string layer = "features.denseblock1.denselayer12.";
+  Graph graph;
+  for (const char* name : {"norm1.weight", "conv1.weight", "norm2.running_var", "conv2.weight"})
+    graph.add_parameter({layer + name, {2}, ParameterRole::kTrainable, {}});
+  const NamedTensors old{{layer + "norm.1.weight", at::full({2}, 1.0)},
+                         {layer + "conv.1.weight", at::full({2}, 2.0)},
+                         {layer + "norm.2.running_var", at::full({2}, 3.0)},
+                         {layer + "conv.2.weight", at::full({2}, 4.0)},
+                         {layer + "norm.2.num_batches_tracked", at::scalar_tensor(7, at::kLong)}};
+  write_safetensors(folder.file("w"), old);
+  std::vector<at::Tensor> values(4);
+  for (at::Tensor& value : values) value = at::zeros({2});
+  load_weights(folder.file("w"), graph, values);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(values[i].equal(at::full({2}, i + 1.0)));
+  // Under both names, one is too many.
+  NamedTensors both = old;
+  both.emplace_back(layer + "conv2.weight", at::zeros({2}));
+  write_safetensors(folder.file("w"), both);
+  const std::string message = refusal([&] { load_weights(folder.file("w"), graph, values); });
+  EXPECT_TRUE(has(message, "conv.2.weight (2) is not in the model")) << message;
+}
+
 TEST(Weights, ADamagedFileIsRefused) {
   const TemporaryFolder folder;
   const Graph graph = small_graph();

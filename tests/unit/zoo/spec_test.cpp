@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "tessera/base/error.h"
 #include "tessera/zoo/zoo.h"
@@ -27,9 +28,10 @@ void expect_refusal(const std::string& spec, const Shape& input, const std::stri
 }
 
 TEST(Spec, EveryModelBuildsFromItsDefaults) {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const ModelInfo& model : models()) {
-    names.push_back(model.name);
+    SCOPED_TRACE(model.name);
+    EXPECT_TRUE(names.insert(model.name).second);
     EXPECT_EQ(&find_model(model.name), &model);
     EXPECT_FALSE(model.summary.empty());
     EXPECT_EQ(model.summary.find('\n'), std::string::npos);
@@ -45,14 +47,24 @@ TEST(Spec, EveryModelBuildsFromItsDefaults) {
     EXPECT_EQ(graph.type(graph.inputs()[0]).shape(), model.default_input);
     EXPECT_EQ(graph.num_trainable(), same.num_trainable());
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"cnn1d", "cnn2d", "cnn3d", "fcn2d", "unet2d", "unet3d"}));
+  for (const char* name : {"alexnet",      "attention_unet2d",
+                           "cnn1d",        "cnn2d",
+                           "cnn3d",        "densenet121",
+                           "fcn2d",        "inception_v3",
+                           "mobilenet_v2", "resnet18",
+                           "resnet34",     "resnet50",
+                           "resnet101",    "resnet152",
+                           "resnet110_v2", "resnet1001_v2",
+                           "resunet2d",    "unet2d",
+                           "unet2d_valid", "unet3d",
+                           "vgg16",        "vgg19"})
+    EXPECT_TRUE(names.contains(name)) << name;
 }
 
 TEST(Spec, RefusesUnknownModelsAndNamesTheKnown) {
-  const std::string known = "known: cnn1d, cnn2d, cnn3d, fcn2d, unet2d, unet3d";
   for (const char* spec : {"", ":", ":base=4", "unet", "UNET2D", "unet2d base=4", " unet2d"}) {
-    expect_refusal(spec, {}, known);
+    expect_refusal(spec, {}, "known: alexnet, ");
+    expect_refusal(spec, {}, ", unet2d, unet2d_valid, unet3d, ");
     EXPECT_THROW(find_model(spec), InvalidInput) << spec;
   }
 }
@@ -123,8 +135,26 @@ TEST(Spec, RefusesSmallInputsAndNamesTheLeastSize) {
   expect_refusal("fcn2d", {1, 3, 31, 32},
                  "size 31 of spatial axis 0 is too small; the least size "
                  "is 32");
+  expect_refusal("alexnet", {1, 3, 63, 62}, "the least size is 63");
+  expect_refusal("vgg16", {1, 3, 31, 64}, "the least size is 32");
+  expect_refusal("densenet121", {1, 3, 28, 64}, "the least size is 29");
+  expect_refusal("inception_v3", {2, 3, 298, 299},
+                 "the least size is 299 with aux=yes, and 75 with aux=no");
+  expect_refusal("inception_v3:aux=no", {2, 3, 75, 74}, "the least size is 75");
+  expect_refusal("attention_unet2d:depth=3", {1, 3, 3, 4}, "the least size is 4");
+  expect_refusal("unet2d_valid", {1, 1, 187, 188}, "the least size is 188 with depth 5");
+  expect_refusal("unet2d_valid", {1, 1, 572, 575},
+                 "size 575 of spatial axis 1 leaves a row over in a pooling; with depth 5 sizes "
+                 "are 188 plus multiples of 16, such as 572 or 588");
   for (const auto& [spec, input] :
        {std::pair<const char*, Shape>{"unet2d:base=1,norm=none", {1, 3, 16, 16}},
+        {"alexnet", {1, 3, 63, 63}},
+        {"vgg11", {1, 3, 32, 32}},
+        {"densenet121", {2, 3, 29, 29}},
+        {"inception_v3:aux=no", {2, 3, 75, 75}},
+        {"unet2d_valid", {1, 1, 188, 204}},
+        {"resunet2d:depth=3", {2, 1, 1, 3}},
+        {"resnet18", {2, 3, 1, 1}},
         {"unet3d:base=1,depth=3", {2, 1, 4, 4, 4}},
         {"cnn1d:depth=6", {2, 1, 64}},
         {"fcn2d:width=0.01", {1, 3, 32, 32}}})

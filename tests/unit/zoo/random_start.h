@@ -1,0 +1,24 @@
+#pragma once
+// Inputs and parameters to run a model with, the same in every run.
+
+#include <vector>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+inline std::vector<at::Tensor> random_inputs(const Graph& graph) {
+  const Value& logits = graph.value(graph.outputs()[0]);
+  at::manual_seed(1);
+  return {at::randn(graph.type(graph.inputs()[0]).shape(), at::kDouble),
+          at::randint(logits.type.channels(), graph.type(graph.inputs()[1]).shape(), at::kLong)};
+}
+
+inline std::vector<at::Tensor> initial_parameters(const Graph& graph) {
+  std::vector<at::Tensor> parameters;
+  for (const Parameter& parameter : graph.parameters())
+    parameters.push_back(initial_value(parameter, 1));
+  return parameters;
+}
+
+}  // namespace tessera
