@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tessera/checkpoint/atomic_file.h"
+#include "tessera/cli/command.h"
+#include "tessera/cli/model_source.h"
+#include "tessera/inspect/dot.h"
+#include "tessera/inspect/svg.h"
+#include "tessera/inspect/table.h"
+#include "tessera/inspect/text.h"
+
+namespace tessera::cli {
+namespace {
+
+struct Options {
+  ModelSource source;
+  std::string dtype = "float32";
+  std::string dot_file;
+  std::string svg_file;
+  std::string sort = "order";
+  int64_t max_operators = 0;
+  bool json = false;
+};
+
+SortBy sort_by(const std::string& name) {
+  static const std::map<std::string, SortBy> names{{"order", SortBy::kOrder},
+                                                   {"flops", SortBy::kFlops},
+                                                   {"bytes", SortBy::kBytes},
+                                                   {"parameters", SortBy::kParameters}};
+  return names.at(name);
+}
+
+DrawingOptions drawing_options(const Options& options, const Graph& graph,
+                               const GraphProfile& profiled) {
+  DrawingOptions drawing;
+  drawing.title = options.source.model;
+  drawing.subtitle = fmt::format("input {}, {} operators, {} parameters, {} forward",
+                                 to_string(graph.type(graph.inputs()[0])), graph.nodes().size(),
+                                 format_count(static_cast<double>(profiled.parameters)),
+                                 format_flops(profiled.flops));
+  return drawing;
+}
+
+void write_drawings(const Options& options, const Graph& graph, const GraphProfile& profiled) {
+  const DrawingOptions drawing = drawing_options(options, graph, profiled);
+  if (!options.dot_file.empty()) write_file_atomically(options.dot_file, to_dot(graph, drawing));
+  if (!options.svg_file.empty()) write_file_atomically(options.svg_file, to_svg(graph, drawing));
+}
+
+void print_json(const Options& options, const Graph& graph, const GraphProfile& profiled,
+                const TableOptions& table) {
+  nlohmann::json json = nlohmann::json::parse(to_json(profiled, table));
+  json["model"] = options.source.model;
+  json["input"] = graph.type(graph.inputs()[0]).shape();
+  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int run(const Options& options) {
+  const Graph graph = load_model(options.source).graph;
+  const GraphProfile profiled =
+      profile(graph, options.dtype == "float64" ? at::kDouble : at::kFloat);
+  write_drawings(options, graph, profiled);
+  const TableOptions table{sort_by(options.sort), options.max_operators};
+  if (options.json) {
+    print_json(options, graph, profiled, table);
+  } else {
+    fmt::print("{}, input {}, {}\n\n{}", printable(options.source.model),
+               to_string(graph.type(graph.inputs()[0])), options.dtype, to_table(profiled, table));
+  }
+  return kOk;
+}
+
+void add_options(CLI::App& command, Options* options) {
+  command
+      .add_option("MODEL", options->source.model,
+                  "zoo model with options: unet2d:base=16,classes=4; or a file of "
+                  "torch.jit.script or torch.jit.trace: net.pt")
+      ->required()
+      ->group("Model");
+  command
+      .add_option("--input", options->source.input,
+                  "batch x channels x spatial sizes, in pixels: 1x3x512x512 (default: the model's "
+                  "own)")
+      ->group("Model");
+  command.add_option("--dtype", options->dtype, "float32 or float64: the size of a number")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"float32", "float64"}))
+      ->group("Model");
+  command
+      .add_option("--sort", options->sort,
+                  "order (of the graph), or the largest first: flops, bytes (of the output) or "
+                  "parameters")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"order", "flops", "bytes", "parameters"}))
+      ->group("Output");
+  command
+      .add_option("--operators", options->max_operators,
+                  "show only the N largest, by --sort (for order by FLOPs); 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber)
+      ->group("Output");
+  command.add_option("--dot", options->dot_file, "write the graph for Graphviz to this file")
+      ->group("Output");
+  command.add_option("--svg", options->svg_file, "draw the graph into this file")->group("Output");
+  command.add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "inspect", "a model's operators: shapes, parameters, FLOPs, bytes, fields, halos; drawings");
+  auto options = std::make_shared<Options>();
+  add_options(*command, options.get());
+  command->callback([options, exit_code] { *exit_code = run(*options); });
+}
+
+}  // namespace tessera::cli
