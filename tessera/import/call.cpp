@@ -1,0 +1,217 @@
+#include "tessera/import/call.h"
+
+#include <fmt/format.h>
+
+namespace tessera {
+
+Call::Call(const torch::jit::Node& node, std::vector<Symbol> arguments, Interpreter& interpreter)
+    : node_(node),
+      arguments_(std::move(arguments)),
+      interpreter_(interpreter),
+      op_(node.kind().toQualString()) {}
+
+int Call::index_of(const std::string& name) const {
+  const auto* schema = node_.maybeSchema();
+  if (!schema) refuse("is not an operator that Tessera knows");
+  const auto index = schema->argumentIndexWithName(name);
+  return index && *index < static_cast<int>(arguments_.size()) ? *index : -1;
+}
+
+bool Call::has(const std::string& name) const {
+  const int index = index_of(name);
+  if (index < 0) return false;
+  const auto* value = std::get_if<c10::IValue>(&arguments_[index]);
+  return !value || !value->isNone();
+}
+
+const Symbol& Call::operator[](const std::string& name) const {
+  const int index = index_of(name);
+  if (index < 0) refuse(fmt::format("has no argument '{}' in this form", name));
+  return arguments_[index];
+}
+
+bool Call::is_tensor(const std::string& name) const {
+  return std::holds_alternative<TensorPointer>((*this)[name]);
+}
+
+TensorPointer Call::tensor(const std::string& name) const {
+  const Symbol& symbol = (*this)[name];
+  const auto* tensor = std::get_if<TensorPointer>(&symbol);
+  if (!tensor)
+    refuse(fmt::format("argument '{}' is {}, not a tensor of the network", name, describe(symbol)));
+  if (!(*tensor)->stale.empty()) refuse("reads a tensor too late: " + (*tensor)->stale);
+  return *tensor;
+}
+
+ValueId Call::image(const std::string& name) const {
+  const TensorPointer tensor = this->tensor(name);
+  for (size_t i = 0; i < tensor->order.size(); ++i)
+    if (tensor->order[i] != static_cast<int>(i))
+      refuse("reads a permuted tensor; permute it back to batch, channels, space first");
+  if (!tensor->expanded.empty())
+    refuse("reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself");
+  return tensor->value;
+}
+
+Shape Call::shape(const TensorSymbol& tensor) const {
+  if (!tensor.expanded.empty()) return tensor.expanded;
+  const Shape whole = interpreter_.graph().type(tensor.value).shape();
+  Shape seen;
+  for (int axis : tensor.order) seen.push_back(whole[axis]);
+  return seen;
+}
+
+int Call::wrap_axis(int64_t axis, int num_axes) const {
+  if (axis < -num_axes || axis >= num_axes)
+    refuse(fmt::format("axis {} of a tensor with {} axes", axis, num_axes));
+  return static_cast<int>(axis < 0 ? axis + num_axes : axis);
+}
+
+int Call::axis(const std::string& name, const TensorSymbol& tensor) const {
+  return wrap_axis(integer(name), static_cast<int>(tensor.order.size()));
+}
+
+const c10::IValue& Call::value(const std::string& name, const char* expected) const {
+  const Symbol& symbol = (*this)[name];
+  const auto* value = std::get_if<c10::IValue>(&symbol);
+  if (!value)
+    refuse(
+        fmt::format("argument '{}' is {}; Tessera needs {} that the code and the input's shape "
+                    "tell",
+                    name, describe(symbol), expected));
+  return *value;
+}
+
+int64_t Call::integer(const std::string& name) const {
+  const c10::IValue& number = value(name, "a whole number");
+  if (number.isInt()) return number.toInt();
+  if (number.isBool()) return number.toBool();
+  if (number.isTensor() && number.toTensor().numel() == 1 && !number.toTensor().is_floating_point())
+    return number.toTensor().item<int64_t>();
+  refuse(fmt::format("argument '{}' is no whole number", name));
+}
+
+double Call::real(const std::string& name) const {
+  const c10::IValue& number = value(name, "a number");
+  if (number.isDouble()) return number.toDouble();
+  if (number.isInt()) return static_cast<double>(number.toInt());
+  if (number.isBool()) return number.toBool();
+  if (number.isTensor() && number.toTensor().numel() == 1) return number.toTensor().item<double>();
+  refuse(fmt::format("argument '{}' is no number", name));
+}
+
+bool Call::flag(const std::string& name) const {
+  const c10::IValue& answer = value(name, "a yes or no");
+  if (answer.isBool()) return answer.toBool();
+  if (answer.isInt()) return answer.toInt() != 0;
+  refuse(fmt::format("argument '{}' is no yes or no", name));
+}
+
+std::string Call::text(const std::string& name) const {
+  const c10::IValue& words = value(name, "a text");
+  if (!words.isString()) refuse(fmt::format("argument '{}' is no text", name));
+  return words.toStringRef();
+}
+
+std::vector<Symbol> Call::items(const std::string& name) const {
+  const Symbol& symbol = (*this)[name];
+  if (const auto* list = std::get_if<std::shared_ptr<ListSymbol>>(&symbol)) return (*list)->items;
+  if (const auto* tuple = std::get_if<std::shared_ptr<TupleSymbol>>(&symbol))
+    return (*tuple)->items;
+  return {symbol};
+}
+
+std::vector<int64_t> Call::integers(const std::string& name) const {
+  std::vector<int64_t> numbers;
+  for (const Symbol& item : items(name)) {
+    const auto* number = std::get_if<c10::IValue>(&item);
+    if (number && number->isInt())
+      numbers.push_back(number->toInt());
+    else if (number && number->isTensor() && number->toTensor().numel() == 1 &&
+             !number->toTensor().is_floating_point())
+      numbers.push_back(number->toTensor().item<int64_t>());
+    else
+      refuse(fmt::format("argument '{}' holds {}, where a whole number is needed", name,
+                         describe(item)));
+  }
+  return numbers;
+}
+
+std::vector<double> Call::reals(const std::string& name) const {
+  std::vector<double> numbers;
+  for (const Symbol& item : items(name)) {
+    const auto* number = std::get_if<c10::IValue>(&item);
+    if (!number || !number->isScalar())
+      refuse(fmt::format("argument '{}' holds {}, where a number is needed", name, describe(item)));
+    numbers.push_back(number->toScalar().toDouble());
+  }
+  return numbers;
+}
+
+std::optional<double> Call::scalar(const std::string& name) const {
+  const auto* number = std::get_if<c10::IValue>(&(*this)[name]);
+  if (!number) return std::nullopt;
+  if (number->isScalar()) return number->toScalar().toDouble();
+  if (number->isTensor() && number->toTensor().defined() && number->toTensor().numel() == 1)
+    return number->toTensor().item<double>();
+  return std::nullopt;
+}
+
+std::optional<WeightSymbol> Call::weight(const std::string& name) {
+  if (!has(name)) return std::nullopt;
+  const Symbol& symbol = (*this)[name];
+  if (const auto* weight = std::get_if<WeightSymbol>(&symbol)) return *weight;
+  const auto* constant = std::get_if<c10::IValue>(&symbol);
+  if (constant && constant->isTensor()) return interpreter_.constant(constant->toTensor());
+  refuse(
+      fmt::format("argument '{}' is {}; it must be a weight of the module itself, since weights "
+                  "that are computed in forward() are not supported",
+                  name, describe(symbol)));
+}
+
+std::string Call::name(const std::string& kind) const {
+  return interpreter_.node_name(node_, kind);
+}
+
+std::string Call::bind_weights(const std::string& kind, const std::vector<Binding>& bindings) {
+  // The usual case: a module's own weights, enc.0.weight and enc.0.bias.
+  std::string prefix;
+  bool usual = true;
+  for (const Binding& binding : bindings) {
+    if (!binding.weight) continue;
+    if (binding.weight->view != binding.weight->tensor.sizes().vec())
+      refuse(fmt::format("takes {} in another shape than it is stored in; store it in that shape",
+                         binding.weight->name));
+    const std::string ending = "." + binding.suffix;
+    const std::string& full = binding.weight->name;
+    const std::string own =
+        full.ends_with(ending) ? full.substr(0, full.size() - ending.size()) : "";
+    usual = usual && !own.empty() && (prefix.empty() || own == prefix);
+    prefix = own;
+  }
+  // '#' is in no Python name, so that no alias meets a weight's name.
+  const std::string node_name = name(kind) + "#" + std::to_string(graph().nodes().size());
+  for (const Binding& binding : bindings) {
+    if (!binding.weight) continue;
+    const ParameterId id = interpreter_.add_weight(*binding.weight, binding.role);
+    if (!usual) graph().add_parameter_alias(node_name + "." + binding.suffix, id);
+  }
+  return usual && !prefix.empty() ? prefix : node_name;
+}
+
+Symbols Call::result(ValueId value) {
+  if (!in_place()) return {make_tensor(value, graph().type(value).num_axes())};
+  const auto& self = std::get<TensorPointer>(arguments_[0]);
+  if (graph().type(value).shape() != graph().type(self->value).shape())
+    refuse("changes the shape of a tensor in place");
+  write_in_place(self, value);
+  return {self};
+}
+
+Symbols Call::result_like(ValueId value, const TensorSymbol& like) {
+  Symbols symbols = result(value);
+  std::get<TensorPointer>(symbols[0])->order = like.order;
+  return symbols;
+}
+
+}  // namespace tessera

@@ -1,0 +1,89 @@
+#pragma once
+// One call of a PyTorch operator in the user's code: its arguments by the names of the operator's
+// schema, and refusals that say where the call stands. What each operator becomes is in
+// operators_*.cpp.
+//
+// Example:
+//   Symbols import_softmax(Call& call) {
+//     const auto x = call.tensor("self");
+//     if (call.axis("dim", *x) != 1) call.refuse("works over the channels only");
+//     return call.result(softmax(call.graph(), call.image("self"), call.name("softmax"), {}));
+//   }
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tessera/import/interpreter.h"
+
+namespace tessera {
+
+using Symbols = std::vector<Symbol>;
+using TensorPointer = std::shared_ptr<TensorSymbol>;
+
+class Call {
+ public:
+  Call(const torch::jit::Node& node, std::vector<Symbol> arguments, Interpreter& interpreter);
+
+  const std::string& op() const { return op_; }  // "aten::conv2d", in-place forms with their "_"
+  Graph& graph() { return interpreter_.graph(); }
+  Interpreter& interpreter() { return interpreter_; }
+  const ValueType& type(ValueId value) { return graph().type(value); }
+
+  /// Whether the schema has the argument and the call gives it, not None.
+  bool has(const std::string& name) const;
+  const Symbol& operator[](const std::string& name) const;
+
+  /// A tensor of the network, in whatever order of axes. Refuses anything else.
+  TensorPointer tensor(const std::string& name) const;
+  /// A tensor of the network in its own order of axes: batch, channels, space.
+  ValueId image(const std::string& name) const;
+  bool is_tensor(const std::string& name) const;
+  Shape shape(const TensorSymbol& tensor) const;  // as the code sees it
+  /// The axis that the code means, in the code's order; negative counts from the end.
+  int axis(const std::string& name, const TensorSymbol& tensor) const;
+  int wrap_axis(int64_t axis, int num_axes) const;
+
+  int64_t integer(const std::string& name) const;
+  double real(const std::string& name) const;
+  bool flag(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  std::vector<int64_t> integers(const std::string& name) const;
+  std::vector<double> reals(const std::string& name) const;
+  std::vector<Symbol> items(const std::string& name) const;
+  /// A number, or a constant tensor with one element.
+  std::optional<double> scalar(const std::string& name) const;
+  /// A weight or a constant tensor of the module; none where it is None. Refuses anything else.
+  std::optional<WeightSymbol> weight(const std::string& name);
+
+  /// A name for the node: "encoder.0.relu".
+  std::string name(const std::string& kind) const;
+
+  struct Binding {
+    std::string suffix;  // the builder asks for <name>.<suffix>
+    std::optional<WeightSymbol> weight;
+    ParameterRole role = ParameterRole::kTrainable;
+  };
+  /// Puts the weights into the graph and gives a node name under which a builder finds them.
+  std::string bind_weights(const std::string& kind, const std::vector<Binding>& bindings);
+
+  /// A new tensor; for an in-place operator, the changed first argument.
+  Symbols result(ValueId value);
+  /// A new tensor whose axes the code sees in the order of `like`.
+  Symbols result_like(ValueId value, const TensorSymbol& like);
+  bool in_place() const { return op_.ends_with("_") && !op_.ends_with("__"); }
+
+  [[noreturn]] void refuse(const std::string& why) const { interpreter_.refuse(node_, why); }
+
+ private:
+  int index_of(const std::string& name) const;
+  const c10::IValue& value(const std::string& name, const char* expected) const;
+
+  const torch::jit::Node& node_;
+  std::vector<Symbol> arguments_;
+  Interpreter& interpreter_;
+  std::string op_;
+};
+
+}  // namespace tessera

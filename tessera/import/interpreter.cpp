@@ -1,0 +1,261 @@
+#include "tessera/import/interpreter.h"
+
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include "tessera/base/error.h"
+#include "tessera/import/archive.h"
+#include "tessera/import/call.h"
+#include "tessera/import/known_operators.h"
+#include "tessera/import/operators.h"
+#include "tessera/import/source_place.h"
+
+namespace tessera {
+namespace {
+
+/// Far above any network, far below what a hostile loop may ask for.
+constexpr int64_t kMaxSteps = 2'000'000;
+
+/// Tied weights are one tensor under several names.
+std::string storage_key(const at::Tensor& tensor) {
+  return fmt::format("{} {} {} {}", tensor.storage().data(), tensor.storage_offset(),
+                     fmt::join(tensor.sizes(), ","), fmt::join(tensor.strides(), ","));
+}
+
+std::string joined(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+}  // namespace
+
+Symbol Interpreter::run(const torch::jit::Module& module, ValueId image) {
+  if (!module.find_method("forward"))
+    throw_error<InvalidInput>("[{}] the module has no forward(); save one that has", file_);
+  const auto method = module.get_method("forward");
+  const auto graph = method.graph()->copy();
+  torch::jit::Inline(*graph);
+  const auto& arguments = method.function().getSchema().arguments();
+  if (graph->inputs().size() < 2)
+    throw_error<InvalidInput>("[{}] forward() takes no tensor; it must take one image", file_);
+  symbols_[graph->inputs()[0]] = ObjectSymbol{module._ivalue(), ""};
+  symbols_[graph->inputs()[1]] = make_tensor(image, graph_.type(image).num_axes());
+  for (size_t i = 2; i < graph->inputs().size(); ++i) {
+    if (i >= arguments.size() || !arguments[i].default_value())
+      throw_error<InvalidInput>(
+          "[{}] forward() takes {} arguments without a default; Tessera feeds one image: give the "
+          "others defaults, or wrap the model in a module that takes one tensor",
+          file_, graph->inputs().size() - 1);
+    symbols_[graph->inputs()[i]] = known(*arguments[i].default_value());
+  }
+  const std::vector<Symbol> results = run_block(*graph->block());
+  TESSERA_CHECK(results.size() == 1, "forward() has {} results", results.size());
+  return results[0];
+}
+
+std::vector<Symbol> Interpreter::run_block(const torch::jit::Block& block) {
+  for (const Node* node : block.nodes()) run_node(*node);
+  std::vector<Symbol> results;
+  for (const torch::jit::Value* value : block.outputs()) results.push_back(symbols_.at(value));
+  return results;
+}
+
+void Interpreter::run_node(const Node& node) {
+  if (++num_steps_ > kMaxSteps)
+    refuse(node, "the code runs more than two million operations for one image");
+  namespace prim = c10::prim;
+  if (node.kind() == prim::If) return run_if(node);
+  if (node.kind() == prim::Loop) return run_loop(node);
+  if (run_structure(node)) return;
+  run_operator(node);
+}
+
+void Interpreter::run_if(const Node& node) {
+  const auto* condition = std::get_if<c10::IValue>(&input(node, 0));
+  if (!condition || !(condition->isBool() || condition->isInt()))
+    refuse(node,
+           "the branch depends on the data (" + describe(input(node, 0)) +
+               "); a network that is cut into parts must do the same for every image: branch on "
+               "shapes or attributes, or compute both sides");
+  const bool taken = condition->isBool() ? condition->toBool() : condition->toInt() != 0;
+  bind_all(node, run_block(*node.blocks()[taken ? 0 : 1]));
+}
+
+void Interpreter::run_loop(const Node& node) {
+  const auto number = [&](const Symbol& symbol) {
+    const auto* value = std::get_if<c10::IValue>(&symbol);
+    if (!value || !(value->isInt() || value->isBool()))
+      refuse(node, "the loop depends on the data (" + describe(symbol) +
+                       "); loop a number of times that shapes or attributes tell");
+    return value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt();
+  };
+  const torch::jit::Block& body = *node.blocks()[0];
+  const int64_t limit = number(input(node, 0));
+  bool going = number(input(node, 1)) != 0;
+  std::vector<Symbol> carried;
+  for (size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(input(node, i));
+  for (int64_t i = 0; i < limit && going; ++i) {
+    if (++num_steps_ > kMaxSteps)
+      refuse(node, "the loop runs more than two million times for one image");
+    symbols_[body.inputs()[0]] = c10::IValue(i);
+    for (size_t k = 0; k < carried.size(); ++k) symbols_[body.inputs()[k + 1]] = carried[k];
+    std::vector<Symbol> results = run_block(body);
+    going = number(results[0]) != 0;
+    carried.assign(std::make_move_iterator(results.begin() + 1),
+                   std::make_move_iterator(results.end()));
+  }
+  bind_all(node, carried);
+}
+
+/// Constants, attributes, lists, tuples: what builds and takes apart, but computes nothing.
+bool Interpreter::run_structure(const Node& node) {
+  namespace prim = c10::prim;
+  const auto items = [&]() -> const std::vector<Symbol>& {
+    const Symbol& symbol = input(node, 0);
+    if (const auto* list = std::get_if<std::shared_ptr<ListSymbol>>(&symbol)) return (*list)->items;
+    if (const auto* tuple = std::get_if<std::shared_ptr<TupleSymbol>>(&symbol))
+      return (*tuple)->items;
+    refuse(node, "it takes apart " + describe(symbol));
+  };
+  if (node.kind() == prim::Constant) {
+    const auto value = torch::jit::toIValue(node.output());
+    if (value && value->isTensor()) {
+      check_bounds(value->toTensor(), "of a constant");
+      bind(node, 0, c10::IValue(value->toTensor().clone()));  // the code may change it in place
+    } else {
+      bind(node, 0, value ? known(*value) : Symbol(c10::IValue()));
+    }
+  } else if (node.kind() == prim::GetAttr) {
+    bind(node, 0, attribute(node));
+  } else if (node.kind() == prim::SetAttr) {
+    set_attribute(node);
+  } else if (node.kind() == prim::ListConstruct) {
+    bind(node, 0, std::make_shared<ListSymbol>(ListSymbol{inputs(node)}));
+  } else if (node.kind() == prim::TupleConstruct) {
+    bind(node, 0, std::make_shared<TupleSymbol>(TupleSymbol{inputs(node)}));
+  } else if (node.kind() == prim::DictConstruct) {
+    auto dict = std::make_shared<DictSymbol>();
+    for (size_t i = 0; i + 1 < node.inputs().size(); i += 2)
+      dict->items.emplace_back(input(node, i), input(node, i + 1));
+    bind(node, 0, dict);
+  } else if (node.kind() == prim::TupleUnpack || node.kind() == prim::ListUnpack) {
+    if (items().size() != node.outputs().size())
+      refuse(node, fmt::format("{} values are unpacked into {} names", items().size(),
+                               node.outputs().size()));
+    bind_all(node, items());
+  } else if (node.kind() == prim::unchecked_cast ||
+             node.kind() == prim::unchecked_unwrap_optional) {
+    bind(node, 0, input(node, 0));
+  } else if (node.kind() == prim::Uninitialized) {
+    bind(node, 0, UnknownSymbol{"a variable without a value"});
+  } else if (node.kind() == prim::RaiseException) {
+    raise(node);
+  } else {
+    return node.kind() == prim::Print;
+  }
+  return true;
+}
+
+void Interpreter::raise(const Node& node) {
+  const auto* message = std::get_if<c10::IValue>(&input(node, 0));
+  const std::string words =
+      message && message->isString() ? message->toStringRef() : std::string("an exception");
+  throw_error<InvalidInput>("[{}] for this input the model raises, at {}: {}", file_,
+                            source_place(node), words);
+}
+
+Symbol Interpreter::attribute(const Node& node) {
+  const auto* object = std::get_if<ObjectSymbol>(&input(node, 0));
+  const std::string& name = node.s(c10::attr::name);
+  if (!object || !object->object) refuse(node, "it reads ." + name + " of no module");
+  const c10::IValue value = object->object->getAttr(name);
+  const std::string path = joined(object->path, name);
+  if (value.isObject()) return ObjectSymbol{value.toObject(), path};
+  if (!value.isTensor()) return known(value);
+  const at::Tensor tensor = value.toTensor();
+  if (!tensor.defined()) return c10::IValue();
+  if (tensor.layout() != at::kStrided || tensor.is_quantized() || tensor.is_complex())
+    refuse(node, path + " is sparse, quantized or complex; Tessera trains dense real weights");
+  if (!tensor.is_floating_point()) return CounterSymbol{path, tensor};
+  const auto& type = *object->object->type();
+  const bool is_parameter = type.is_parameter(type.getAttributeSlot(name));
+  const std::string known_as = names_by_storage_.emplace(storage_key(tensor), path).first->second;
+  if (known_as != path) ties_[path] = known_as;
+  return WeightSymbol{known_as, tensor, tensor.sizes().vec(),
+                      is_parameter && tensor.requires_grad()};
+}
+
+void Interpreter::set_attribute(const Node& node) {
+  const std::string& name = node.s(c10::attr::name);
+  if (name == "num_batches_tracked") return;  // counted where it was added to
+  refuse(node, "forward() sets self." + name +
+                   "; a network must not change itself: return the value instead");
+}
+
+void Interpreter::run_operator(const Node& node) {
+  std::vector<Symbol> arguments = inputs(node);
+  if (std::optional<std::vector<Symbol>> results = run_known(node, arguments)) {
+    bind_all(node, *results);
+    return;
+  }
+  Call call(node, std::move(arguments), *this);
+  const Operator* op = find_operator(call.op());
+  if (!op) call.refuse("is not supported; " + remedy_for(call.op()));
+  try {
+    bind_all(node, op->import(call));
+  } catch (const Unsupported&) {
+    throw;
+  } catch (const InvalidInput& error) {
+    const std::string_view words = error.what();
+    if (words.find(file_) != std::string_view::npos) throw;
+    throw_error<InvalidInput>("[{}] {} at {}: {}", file_, call.op(), source_place(node), words);
+  }
+}
+
+ParameterId Interpreter::add_weight(const WeightSymbol& weight, ParameterRole role) {
+  if (role == ParameterRole::kTrainable && !weight.trainable) role = ParameterRole::kFrozen;
+  Parameter parameter{weight.name,
+                      weight.tensor.sizes().vec(),
+                      role,
+                      {Initial::Kind::kGiven, 0, weight.tensor.detach()}};
+  parameter.persistent = weight.persistent;
+  return graph_.add_parameter(parameter);
+}
+
+WeightSymbol Interpreter::constant(const at::Tensor& tensor) {
+  WeightSymbol weight;
+  weight.name = fmt::format("constant{}", ++num_constants_);
+  weight.tensor = tensor.is_floating_point() ? tensor : tensor.to(at::kDouble);
+  weight.view = tensor.sizes().vec();
+  weight.persistent = false;
+  return weight;
+}
+
+void Interpreter::refuse(const Node& node, const std::string& why) const {
+  throw_error<Unsupported>("[{}] {} at {}: {}", file_, node.kind().toQualString(),
+                           source_place(node), why);
+}
+
+std::string Interpreter::node_name(const Node& node, const std::string& kind) const {
+  return joined(module_path(node), kind);
+}
+
+const Symbol& Interpreter::input(const Node& node, size_t index) const {
+  return symbols_.at(node.inputs()[index]);
+}
+
+std::vector<Symbol> Interpreter::inputs(const Node& node) const {
+  std::vector<Symbol> symbols;
+  for (const torch::jit::Value* value : node.inputs()) symbols.push_back(symbols_.at(value));
+  return symbols;
+}
+
+void Interpreter::bind(const Node& node, size_t output, Symbol symbol) {
+  symbols_[node.outputs()[output]] = std::move(symbol);
+}
+
+void Interpreter::bind_all(const Node& node, const std::vector<Symbol>& symbols) {
+  TESSERA_CHECK(symbols.size() == node.outputs().size(), "{} has {} results, got {}",
+                node.kind().toQualString(), node.outputs().size(), symbols.size());
+  for (size_t i = 0; i < symbols.size(); ++i) bind(node, i, symbols[i]);
+}
+
+}  // namespace tessera

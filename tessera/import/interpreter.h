@@ -1,0 +1,78 @@
+#pragma once
+// Walks the inlined graph of a TorchScript module once, for one input shape, and adds to a Graph
+// what the code does to tensors. Nothing of the user's code computes: conditions, loops and sizes
+// are known numbers, and tensors are only names for values of the graph.
+//
+//   prim:: control flow, lists, attributes          here
+//   operators on known numbers                      known_operators.h
+//   operators on tensors of the network             operators.h, through Call
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+#include "tessera/import/symbol.h"
+
+namespace tessera {
+
+class Interpreter {
+ public:
+  /// `file` is named in messages.
+  Interpreter(Graph& graph, std::string file) : graph_(graph), file_(std::move(file)) {}
+
+  /// What forward() returns for the image. Throws Unsupported or InvalidInput with the operator,
+  /// its place in the user's source, and a remedy.
+  Symbol run(const torch::jit::Module& module, ValueId image);
+
+  /// Batch norms' counters of steps that forward() counts up, by their names in the state dict.
+  const std::map<std::string, int64_t>& counters() const { return counters_; }
+
+  /// Second names of tied weights in the state dict, with the name that the graph has them by.
+  const std::map<std::string, std::string>& ties() const { return ties_; }
+
+  // For Call.
+
+  Graph& graph() { return graph_; }
+  ParameterId add_weight(const WeightSymbol& weight, ParameterRole role);
+  /// A tensor of the module's code as a frozen weight.
+  WeightSymbol constant(const at::Tensor& tensor);
+  void count_up(const CounterSymbol& counter, int64_t by) { counters_[counter.name] += by; }
+  /// "[model.pt] aten::sort at net.py:12: why".
+  [[noreturn]] void refuse(const torch::jit::Node& node, const std::string& why) const;
+  /// "encoder.0.relu": where in the module tree the operator stands.
+  std::string node_name(const torch::jit::Node& node, const std::string& kind) const;
+
+ private:
+  using Node = torch::jit::Node;
+
+  std::vector<Symbol> run_block(const torch::jit::Block& block);
+  void run_node(const Node& node);
+  void run_if(const Node& node);
+  void run_loop(const Node& node);
+  void run_operator(const Node& node);
+  bool run_structure(const Node& node);
+  Symbol attribute(const Node& node);
+  void set_attribute(const Node& node);
+  void raise(const Node& node);
+
+  const Symbol& input(const Node& node, size_t index) const;
+  std::vector<Symbol> inputs(const Node& node) const;
+  void bind(const Node& node, size_t output, Symbol symbol);
+  void bind_all(const Node& node, const std::vector<Symbol>& symbols);
+
+  Graph& graph_;
+  std::string file_;
+  std::unordered_map<const torch::jit::Value*, Symbol> symbols_;
+  std::map<std::string, int64_t> counters_;
+  std::map<std::string, std::string> names_by_storage_;  // tied weights have one name
+  std::map<std::string, std::string> ties_;
+  int64_t num_constants_ = 0;
+  int64_t num_steps_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,146 @@
+#include "tessera/import/known_operators.h"
+
+#include <set>
+
+#include "tessera/base/error.h"
+#include "tessera/import/list_operators.h"
+
+namespace tessera {
+namespace {
+
+/// TorchScript's own implementation computes these, on numbers, short strings and constants of a
+/// few elements; none of them has effects, and none makes much of little.
+const std::set<std::string>& computed_here() {
+  static const std::set<std::string> names{"aten::Bool",
+                                           "aten::Float",
+                                           "aten::FloatImplicit",
+                                           "aten::Int",
+                                           "aten::IntImplicit",
+                                           "aten::ScalarImplicit",
+                                           "aten::__and__",
+                                           "aten::__contains__",
+                                           "aten::__is__",
+                                           "aten::__derive_index",
+                                           "aten::__range_length",
+                                           "aten::dict",
+                                           "aten::__isnot__",
+                                           "aten::__not__",
+                                           "aten::__or__",
+                                           "aten::__round_to_zero_floordiv",
+                                           "aten::abs",
+                                           "aten::add",
+                                           "aten::add_",
+                                           "aten::ceil",
+                                           "aten::div",
+                                           "aten::eq",
+                                           "aten::exp",
+                                           "aten::floor",
+                                           "aten::floor_divide",
+                                           "aten::floordiv",
+                                           "aten::format",
+                                           "aten::ge",
+                                           "aten::gt",
+                                           "aten::le",
+                                           "aten::len",
+                                           "aten::log",
+                                           "aten::lt",
+                                           "aten::lower",
+                                           "aten::mul",
+                                           "aten::mul_",
+                                           "aten::sub_",
+                                           "aten::div_",
+                                           "aten::floor_divide_",
+                                           "aten::maximum",
+                                           "aten::minimum",
+                                           "aten::ne",
+                                           "aten::neg",
+                                           "aten::pow",
+                                           "aten::reciprocal",
+                                           "aten::remainder",
+                                           "aten::round",
+                                           "aten::rsub",
+                                           "aten::scalar_tensor",
+                                           "aten::sqrt",
+                                           "aten::str",
+                                           "aten::sub",
+                                           "aten::tensor",
+                                           "aten::trunc",
+                                           "aten::view",
+                                           "aten::reshape",
+                                           "aten::unsqueeze",
+                                           "aten::squeeze",
+                                           "aten::item",
+                                           "aten::to",
+                                           "aten::detach",
+                                           "aten::size",
+                                           "aten::dim",
+                                           "aten::numel",
+                                           "aten::is_floating_point",
+                                           "aten::list",
+                                           "prim::NumToTensor",
+                                           "prim::ImplicitTensorToNum",
+                                           "prim::abs",
+                                           "prim::dtype",
+                                           "prim::device",
+                                           "prim::isinstance",
+                                           "prim::max",
+                                           "prim::min",
+                                           "prim::tolist"};
+  return names;
+}
+
+constexpr int64_t kMaxElements = 1 << 16;
+constexpr size_t kMaxText = 4096;
+
+bool is_small(const c10::IValue& value) {
+  if (value.isTensor())
+    return !value.toTensor().defined() || value.toTensor().numel() <= kMaxElements;
+  if (value.isString()) return value.toStringRef().size() <= kMaxText;
+  if (value.isList()) return value.toListRef().size() <= static_cast<size_t>(kMaxElements);
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
+                                             const std::vector<Symbol>& arguments) {
+  const std::string op = node.kind().toQualString();
+  if (op == "aten::warn") return std::vector<Symbol>(node.outputs().size(), c10::IValue());
+  if (auto results = run_on_list(op, arguments)) {
+    results->resize(node.outputs().size(), c10::IValue());
+    return results;
+  }
+  // Whether something is None is known even of a tensor of the network.
+  if (op == "aten::__is__" || op == "aten::__isnot__") {
+    const auto is_none = [](const Symbol& symbol) {
+      const auto* value = std::get_if<c10::IValue>(&symbol);
+      return value && value->isNone();
+    };
+    if (is_none(arguments[0]) || is_none(arguments[1])) {
+      const bool same = is_none(arguments[0]) && is_none(arguments[1]);
+      return std::vector<Symbol>{c10::IValue((op == "aten::__is__") == same)};
+    }
+  }
+  if (!computed_here().contains(op)) return std::nullopt;
+  std::vector<c10::IValue> stack;
+  bool has_text = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto value = as_known(arguments[i], node.inputs()[i]->type());
+    if (!value || !is_small(*value)) return std::nullopt;
+    has_text = has_text || value->isString();
+    stack.push_back(*value);
+  }
+  if (op.starts_with("aten::mul") && has_text) return std::nullopt;  // "a" * 10**12
+  if (!node.maybeOperator()) return std::nullopt;
+  try {
+    node.getOperation()(stack);
+  } catch (const std::exception& error) {
+    const std::string words = error.what();
+    throw_error<InvalidInput>("{} on numbers failed: {}", op, words.substr(0, words.find('\n')));
+  }
+  std::vector<Symbol> results;
+  for (const c10::IValue& value : stack) results.push_back(known(value));
+  return results;
+}
+
+}  // namespace tessera

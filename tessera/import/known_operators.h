@@ -1,0 +1,21 @@
+#pragma once
+// Operators whose result is known without any image: arithmetic on sizes, comparisons, strings,
+// lists. The input's shape is known, so `size=x.shape[2:]`, a padding computed from two shapes, or
+// a loop over a list of modules is just numbers here.
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <optional>
+#include <vector>
+
+#include "tessera/import/symbol.h"
+
+namespace tessera {
+
+/// The results of the node, or none where it is an operator on tensors of the network (or one that
+/// Tessera does not know). Throws InvalidInput where the operator itself fails (a list index out of
+/// range).
+std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
+                                             const std::vector<Symbol>& arguments);
+
+}  // namespace tessera

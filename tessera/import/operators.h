@@ -1,0 +1,40 @@
+#pragma once
+// The PyTorch operators that Tessera takes, and what each becomes. One table per family; the page
+// docs/models.md shows them all.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tessera/import/call.h"
+
+namespace tessera {
+
+struct Operator {
+  std::vector<std::string> names;  // "aten::conv2d"; an in-place form "aten::relu_" goes with it
+  std::string becomes;             // for people: what it is here, and what is refused
+  std::function<Symbols(Call&)> import;
+};
+
+std::vector<Operator> convolution_operators();
+std::vector<Operator> norm_operators();
+std::vector<Operator> pointwise_operators();
+std::vector<Operator> arithmetic_operators();
+std::vector<Operator> pooling_operators();
+std::vector<Operator> resize_operators();
+std::vector<Operator> reduction_operators();
+std::vector<Operator> shape_operators();
+
+struct OperatorFamily {
+  std::string title;
+  std::vector<Operator> operators;
+};
+const std::vector<OperatorFamily>& operator_families();
+
+/// Null where Tessera does not have it.
+const Operator* find_operator(const std::string& name);
+
+/// What to do about an operator that is not there.
+std::string remedy_for(const std::string& name);
+
+}  // namespace tessera

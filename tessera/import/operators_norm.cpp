@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include "tessera/import/operators.h"
+#include "tessera/ops/batch_norm.h"
+#include "tessera/ops/dropout.h"
+#include "tessera/ops/group_norm.h"
+#include "tessera/ops/instance_norm.h"
+#include "tessera/ops/layer_norm.h"
+
+namespace tessera {
+namespace {
+
+constexpr auto kBuffer = ParameterRole::kBuffer;
+
+/// Norms take weight and bias both, or neither.
+bool has_affine(Call& call) {
+  if (call.has("weight") != call.has("bias"))
+    call.refuse("has a weight without a bias, or a bias without a weight; use affine=True");
+  return call.has("weight");
+}
+
+bool has_running(Call& call) {
+  if (call.has("running_mean") != call.has("running_var"))
+    call.refuse("has a running mean without a running variance, or the reverse");
+  return call.has("running_mean");
+}
+
+std::string bind_norm(Call& call, const std::string& kind) {
+  return call.bind_weights(kind, {{"weight", call.weight("weight")},
+                                  {"bias", call.weight("bias")},
+                                  {"running_mean", call.weight("running_mean"), kBuffer},
+                                  {"running_var", call.weight("running_var"), kBuffer}});
+}
+
+Symbols import_batch_norm(Call& call) {
+  const ValueId x = call.image("input");
+  BatchNormOptions options;
+  options.epsilon = call.real("eps");
+  options.momentum = call.real("momentum");
+  options.affine = has_affine(call);
+  options.running = has_running(call);
+  const bool training = call.flag("training");
+  if (!training && !options.running)
+    call.refuse("normalises by running statistics, which it does not have");
+  if (!training) options.statistics = BatchNormOptions::Statistics::kRunning;
+  return call.result(batch_norm(call.graph(), x, bind_norm(call, "batch_norm"), options));
+}
+
+Symbols import_instance_norm(Call& call) {
+  const ValueId x = call.image("input");
+  InstanceNormOptions options;
+  options.epsilon = call.real("eps");
+  options.momentum = call.real("momentum");
+  options.affine = has_affine(call);
+  options.track_running = has_running(call);
+  if (!call.flag("use_input_stats")) options.statistics = InstanceNormOptions::Statistics::kRunning;
+  return call.result(instance_norm(call.graph(), x, bind_norm(call, "instance_norm"), options));
+}
+
+Symbols import_group_norm(Call& call) {
+  const ValueId x = call.image("input");
+  GroupNormOptions options;
+  options.groups = call.integer("num_groups");
+  options.epsilon = call.real("eps");
+  options.affine = has_affine(call);
+  const std::string name = call.bind_weights(
+      "group_norm", {{"weight", call.weight("weight")}, {"bias", call.weight("bias")}});
+  return call.result(group_norm(call.graph(), x, name, options));
+}
+
+Symbols import_layer_norm(Call& call) {
+  const TensorPointer x = call.tensor("input");
+  const Shape shape = call.shape(*x);
+  const std::vector<int64_t> over = call.integers("normalized_shape");
+  LayerNormOptions options;
+  options.epsilon = call.real("eps");
+  options.affine = has_affine(call);
+  const bool plain = x->order.size() < 2 || x->order[1] == 1;
+  const auto covers_all_but_batch = [&] {
+    return plain && over.size() + 1 == shape.size() &&
+           std::equal(over.begin(), over.end(), shape.begin() + 1);
+  };
+  if (over.size() == 1 && x->order.back() == 1 && x->expanded.empty())
+    options.over = LayerNormOptions::Over::kChannels;
+  else if (covers_all_but_batch() && shape.size() > 2)
+    options.over = LayerNormOptions::Over::kSample;
+  else
+    call.refuse(
+        "normalises over channels (an image permuted to channels last, or batch x features), or "
+        "over channels and all of space; not over a part of the space");
+  const std::string name = call.bind_weights(
+      "layer_norm", {{"weight", call.weight("weight")}, {"bias", call.weight("bias")}});
+  return call.result_like(layer_norm(call.graph(), x->value, name, options), *x);
+}
+
+/// A dropout that does nothing gives its input back, as PyTorch does.
+Symbols import_dropout(Call& call) {
+  const TensorPointer x = call.tensor("input");
+  const double probability = call.real("p");
+  if (!call.flag("train") || probability == 0) return {x};
+  return call.result_like(dropout(call.graph(), x->value, call.name("dropout"), {probability}), *x);
+}
+
+Symbols import_feature_dropout(Call& call) {
+  const TensorPointer x = call.tensor("input");
+  if (!call.flag("train") || call.real("p") == 0) return {x};
+  call.refuse("drops whole channels; use nn.Dropout, or model.eval() before saving");
+}
+
+}  // namespace
+
+std::vector<Operator> norm_operators() {
+  return {{{"aten::batch_norm"},
+           "batch norm over the whole batch and image however they are cut; with and without "
+           "affine weights and running statistics",
+           import_batch_norm},
+          {{"aten::instance_norm"},
+           "instance norm, with and without running statistics",
+           import_instance_norm},
+          {{"aten::group_norm"}, "group norm", import_group_norm},
+          {{"aten::layer_norm"},
+           "layer norm over channels (channels last, or features), or over channels and all of "
+           "space",
+           import_layer_norm},
+          {{"aten::dropout"}, "dropout by global index; nothing in eval mode", import_dropout},
+          {{"aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"},
+           "nothing in eval mode; refused in training",
+           import_feature_dropout}};
+}
+
+}  // namespace tessera

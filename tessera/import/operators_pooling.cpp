@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include "tessera/import/operators.h"
+#include "tessera/ops/adaptive_pool.h"
+#include "tessera/ops/pooling.h"
+
+namespace tessera {
+namespace {
+
+PoolOptions window_of(Call& call) {
+  PoolOptions options;
+  options.kernel = call.integers("kernel_size");
+  options.stride = call.integers("stride");
+  options.padding = call.integers("padding");
+  options.ceil_mode = call.flag("ceil_mode");
+  return options;
+}
+
+Symbols import_max_pool(Call& call) {
+  PoolOptions options = window_of(call);
+  options.dilation = call.integers("dilation");
+  Symbols results =
+      call.result(max_pool(call.graph(), call.image("self"), call.name("max_pool"), options));
+  if (call.op().ends_with("_with_indices"))
+    results.push_back(UnknownSymbol{"the indices of a max pooling, which Tessera does not give"});
+  return results;
+}
+
+Symbols import_average_pool(Call& call) {
+  PoolOptions options = window_of(call);
+  options.count_include_pad = call.flag("count_include_pad");
+  if (call.has("divisor_override")) {
+    options.divisor_override = call.integer("divisor_override");
+    if (options.divisor_override < 1)
+      call.refuse(fmt::format("divisor_override {} must be at least 1", options.divisor_override));
+  }
+  return call.result(
+      average_pool(call.graph(), call.image("self"), call.name("avg_pool"), options));
+}
+
+/// The sizes; in scripts None (the input's own size) arrives resolved or as None.
+AdaptivePoolOptions adaptive_sizes(Call& call) {
+  AdaptivePoolOptions options;
+  for (const Symbol& item : call.items("output_size")) {
+    const auto* number = std::get_if<c10::IValue>(&item);
+    if (number && number->isNone())
+      options.size.push_back(0);
+    else if (number && number->isInt() && number->toInt() >= 1)
+      options.size.push_back(number->toInt());
+    else
+      call.refuse("an output size is " + describe(item) + "; give whole numbers from 1");
+  }
+  return options;
+}
+
+Symbols import_adaptive_average(Call& call) {
+  return call.result(adaptive_average_pool(call.graph(), call.image("self"),
+                                           call.name("adaptive_avg_pool"), adaptive_sizes(call)));
+}
+
+Symbols import_adaptive_max(Call& call) {
+  Symbols results = call.result(adaptive_max_pool(
+      call.graph(), call.image("self"), call.name("adaptive_max_pool"), adaptive_sizes(call)));
+  results.push_back(UnknownSymbol{"the indices of a max pooling, which Tessera does not give"});
+  return results;
+}
+
+}  // namespace
+
+std::vector<Operator> pooling_operators() {
+  return {
+      {{"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::max_pool1d_with_indices",
+        "aten::max_pool2d_with_indices", "aten::max_pool3d_with_indices"},
+       "max pooling with padding, dilation and ceil mode; not its indices",
+       import_max_pool},
+      {{"aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d"},
+       "average pooling with padding, ceil mode and divisors",
+       import_average_pool},
+      {{"aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d"},
+       "adaptive average pooling to any size",
+       import_adaptive_average},
+      {{"aten::adaptive_max_pool1d", "aten::adaptive_max_pool2d", "aten::adaptive_max_pool3d"},
+       "adaptive max pooling to any size; not its indices",
+       import_adaptive_max}};
+}
+
+}  // namespace tessera

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include "tessera/import/operators.h"
+#include "tessera/ops/interpolate.h"
+#include "tessera/ops/pad.h"
+#include "tessera/ops/pixel_shuffle.h"
+
+namespace tessera {
+namespace {
+
+/// The scale factors of the .vec form come as one list, those of the traced one by axis.
+std::vector<double> scales_of(Call& call, int num_spatial) {
+  if (call.has("scale_factors")) return call.reals("scale_factors");
+  const std::vector<std::vector<std::string>> by_axis{
+      {"scales"}, {"scales_h", "scales_w"}, {"scales_d", "scales_h", "scales_w"}};
+  std::vector<double> scales;
+  for (const std::string& name : by_axis[num_spatial - 1])
+    if (call.has(name)) scales.push_back(call.real(name));
+  return static_cast<int>(scales.size()) == num_spatial ? scales : std::vector<double>{};
+}
+
+Symbols import_resize(Call& call, InterpolationMode mode) {
+  const ValueId x = call.image(call.has("input") ? "input" : "self");
+  const int num_spatial = call.type(x).num_spatial();
+  if (num_spatial < 1) call.refuse("resizes a tensor without space");
+  InterpolateOptions options;
+  options.mode = mode;
+  if (call.has("align_corners") && call.flag("align_corners")) options.corners = Corners::kAligned;
+  if (call.has("output_size")) options.size = call.integers("output_size");
+  options.scale = scales_of(call, num_spatial);
+  if (!options.size.empty() && !options.scale.empty()) {
+    // The size was computed from the scale, and coordinates go by the scale.
+    const Shape shape = call.type(x).shape();
+    for (int i = 0; i < num_spatial; ++i)
+      if (options.size[i] !=
+          static_cast<int64_t>(static_cast<double>(shape[2 + i]) * options.scale[i]))
+        call.refuse("has a size and scales that do not fit each other for this input");
+    options.size.clear();
+  }
+  return call.result(interpolate(call.graph(), x, call.name("resize"), options));
+}
+
+Operator resize(const std::vector<std::string>& names, const std::string& becomes,
+                InterpolationMode mode) {
+  return {names, becomes, [mode](Call& call) { return import_resize(call, mode); }};
+}
+
+PadOptions::Mode pad_mode(Call& call, const std::string& mode) {
+  using Mode = PadOptions::Mode;
+  if (mode == "constant") return Mode::kConstant;
+  if (mode == "reflect") return Mode::kReflect;
+  if (mode == "replicate") return Mode::kReplicate;
+  if (mode == "circular") return Mode::kCircular;
+  call.refuse("mode '" + mode + "' is none of constant, reflect, replicate, circular");
+}
+
+/// PyTorch lists the pads from the last axis to the first, low before high.
+Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
+  const ValueId x = call.image("self");
+  const std::vector<int64_t> pads = call.integers("pad");
+  const int num_spatial = call.type(x).num_spatial();
+  PadOptions options;
+  options.mode = mode;
+  options.value = value;
+  options.low.assign(num_spatial, 0);
+  options.high.assign(num_spatial, 0);
+  if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
+  bool any = false;
+  for (size_t i = 0; i < pads.size() / 2; ++i) {
+    any = any || pads[2 * i] != 0 || pads[2 * i + 1] != 0;
+    if (static_cast<int>(i) >= num_spatial) {
+      if (pads[2 * i] != 0 || pads[2 * i + 1] != 0)
+        call.refuse("pads batch or channels; torch.cat with zeros_like does that");
+      continue;
+    }
+    options.low[num_spatial - 1 - i] = pads[2 * i];
+    options.high[num_spatial - 1 - i] = pads[2 * i + 1];
+  }
+  if (!any) return {make_tensor(x, call.type(x).num_axes())};
+  return call.result(pad(call.graph(), x, call.name("pad"), options));
+}
+
+Symbols import_pad(Call& call) {
+  const double value = call.has("value") ? call.real("value") : 0;
+  return pad_with(call, pad_mode(call, call.text("mode")), value);
+}
+
+Symbols import_constant_pad(Call& call) {
+  return pad_with(call, PadOptions::Mode::kConstant, call.has("value") ? call.real("value") : 0);
+}
+
+Symbols import_padding_layer(Call& call, PadOptions::Mode mode) {
+  // These name their pads "padding".
+  const ValueId x = call.image("self");
+  const std::vector<int64_t> pads = call.integers("padding");
+  const int num_spatial = call.type(x).num_spatial();
+  if (pads.size() != 2 * static_cast<size_t>(num_spatial))
+    call.refuse(fmt::format("has {} pads for {} spatial axes", pads.size(), num_spatial));
+  PadOptions options;
+  options.mode = mode;
+  for (int i = num_spatial - 1; i >= 0; --i) {  // PyTorch begins at the last axis
+    options.low.push_back(pads[2 * i]);
+    options.high.push_back(pads[2 * i + 1]);
+  }
+  return call.result(pad(call.graph(), x, call.name("pad"), options));
+}
+
+Symbols import_pixel_shuffle(Call& call) {
+  return call.result(pixel_shuffle(call.graph(), call.image("self"), call.name("pixel_shuffle"),
+                                   call.integer("upscale_factor")));
+}
+
+Symbols import_pixel_unshuffle(Call& call) {
+  return call.result(pixel_unshuffle(call.graph(), call.image("self"), call.name("pixel_unshuffle"),
+                                     call.integer("downscale_factor")));
+}
+
+Symbols import_channel_shuffle(Call& call) {
+  return call.result(channel_shuffle(call.graph(), call.image("self"), call.name("channel_shuffle"),
+                                     call.integer("groups")));
+}
+
+}  // namespace
+
+std::vector<Operator> resize_operators() {
+  using Mode = InterpolationMode;
+  const std::string by = ", by size or by scale";
+  return {
+      resize({"aten::upsample_nearest1d", "aten::upsample_nearest2d", "aten::upsample_nearest3d"},
+             "interpolation to the nearest pixel" + by, Mode::kNearest),
+      resize({"aten::_upsample_nearest_exact1d", "aten::_upsample_nearest_exact2d",
+              "aten::_upsample_nearest_exact3d"},
+             "interpolation, nearest-exact" + by, Mode::kNearestExact),
+      resize({"aten::upsample_linear1d", "aten::upsample_bilinear2d", "aten::upsample_trilinear3d"},
+             "linear interpolation, both align_corners" + by, Mode::kLinear),
+      resize({"aten::upsample_bicubic2d"}, "bicubic interpolation, both align_corners" + by,
+             Mode::kCubic),
+      {{"aten::pad"},
+       "padding: constant (negative: crop), reflect, replicate, circular",
+       import_pad},
+      {{"aten::constant_pad_nd"}, "constant padding, or a crop", import_constant_pad},
+      {{"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"},
+       "reflecting padding",
+       [](Call& call) { return import_padding_layer(call, PadOptions::Mode::kReflect); }},
+      {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
+       "replicating padding",
+       [](Call& call) { return import_padding_layer(call, PadOptions::Mode::kReplicate); }},
+      {{"aten::pixel_shuffle"}, "pixel shuffle", import_pixel_shuffle},
+      {{"aten::pixel_unshuffle"}, "pixel unshuffle", import_pixel_unshuffle},
+      {{"aten::channel_shuffle"}, "channel shuffle", import_channel_shuffle}};
+}
+
+}  // namespace tessera

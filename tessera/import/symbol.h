@@ -1,0 +1,106 @@
+#pragma once
+// What the importer knows of a TorchScript value while it walks the user's code: numbers, strings
+// and small constant tensors are known exactly, because the input's shape is; tensors of the
+// network are values of the graph that is being made; weights are attributes of the module that no
+// operator has taken yet.
+//
+// Tensors and lists have the reference semantics of Python: `out += x` changes what every other
+// name of `out` reads.
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+struct TensorSymbol;
+struct ListSymbol;
+struct TupleSymbol;
+struct DictSymbol;
+struct GroupedSymbol;
+
+/// A floating-point tensor among the module's attributes, or a constant of its code.
+struct WeightSymbol {
+  std::string name;   // as in the state dict
+  at::Tensor tensor;  // as it lies in the file
+  Shape view;         // as the code looks at it: gamma.view(1, -1, 1, 1)
+  bool trainable = false;
+  bool persistent = true;
+};
+
+/// An integer tensor among the module's attributes: batch norm's counter of steps.
+struct CounterSymbol {
+  std::string name;
+  at::Tensor tensor;
+};
+
+struct ObjectSymbol {
+  c10::intrusive_ptr<c10::ivalue::Object> object;
+  std::string path;  // "encoder.0", empty for the model itself
+};
+
+/// An image whose channels the code sees as groups x channels of a group, on its way to a channel
+/// shuffle: x.view(n, groups, c // groups, h, w).transpose(1, 2).reshape(n, c, h, w).
+struct GroupedSymbol {
+  std::shared_ptr<TensorSymbol> image;
+  int64_t groups = 1;
+  bool swapped = false;  // the two axes
+};
+
+/// A result that is no part of the network (the indices of a maximum): an error where it is read.
+struct UnknownSymbol {
+  std::string what;
+};
+
+using Symbol =
+    std::variant<c10::IValue, std::shared_ptr<TensorSymbol>, WeightSymbol, CounterSymbol,
+                 ObjectSymbol, std::shared_ptr<GroupedSymbol>, std::shared_ptr<ListSymbol>,
+                 std::shared_ptr<TupleSymbol>, std::shared_ptr<DictSymbol>, UnknownSymbol>;
+
+/// Tensors that share memory in PyTorch: a tensor and its views.
+struct AliasGroup {
+  std::vector<std::weak_ptr<TensorSymbol>> members;
+};
+
+struct TensorSymbol {
+  ValueId value = -1;
+  std::vector<int> order;  // order[i]: the value's axis that the code sees as its axis i
+  Shape expanded;          // the shape it was expanded to; empty: its own
+  std::string stale;       // why it must not be read any more; empty: it may
+  std::shared_ptr<AliasGroup> aliases;
+};
+
+struct ListSymbol {
+  std::vector<Symbol> items;
+};
+struct TupleSymbol {
+  std::vector<Symbol> items;
+};
+struct DictSymbol {
+  std::vector<std::pair<Symbol, Symbol>> items;
+};
+
+/// A new tensor with memory of its own, in the value's own order of axes.
+std::shared_ptr<TensorSymbol> make_tensor(ValueId value, int num_axes);
+/// A tensor that shares `base`'s memory.
+std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& base, ValueId value,
+                                        std::vector<int> order);
+/// An operator wrote `value` into the tensor: its views may not be read any more.
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value);
+
+/// A known value; lists, tuples and dictionaries are taken apart.
+Symbol known(const c10::IValue& value);
+/// The reverse, where nothing in it is part of the network; none otherwise.
+std::optional<c10::IValue> as_known(const Symbol& symbol, const c10::TypePtr& type);
+
+/// For messages: "a tensor of the network", "an int", ...
+std::string describe(const Symbol& symbol);
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+"""A test model as a user would hand it over: built from a seed, scripted or traced, saved."""
+
+import copy
+import warnings
+import zlib
+
+import torch
+
+EXPORTS = ("script", "trace")
+FIRST_BATCHES_TRACKED = 4  # not zero, so that a file's own count must be read
+
+
+def build(case):
+    """The model in float64; every number in it is random, so that no two can be mistaken."""
+    torch.manual_seed(zlib.crc32(case.name.encode()))
+    model = case.build()
+    with torch.no_grad():
+        for name, tensor in model.state_dict().items():
+            if name.endswith("running_var"):
+                tensor.uniform_(0.5, 1.5)
+            elif name.endswith("num_batches_tracked"):
+                tensor.fill_(FIRST_BATCHES_TRACKED)
+            elif name.endswith("running_mean") or tensor.dim() <= 1:
+                tensor.add_(0.1 * torch.randn_like(tensor))
+    if not case.train:
+        model.eval()
+    return model.double()
+
+
+def random_input(case):
+    generator = torch.Generator().manual_seed(zlib.crc32(case.name.encode()) + 1)
+    return torch.randn(case.input_shape, generator=generator, dtype=torch.float64)
+
+
+def export(model, example, how):
+    """A TorchScript module with copies of the model's weights."""
+    model = copy.deepcopy(model)
+    if how == "script":
+        return torch.jit.script(model)
+    before = copy.deepcopy(model.state_dict())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that sizes become constants is what is tested
+        traced = torch.jit.trace(model, example, check_trace=False, strict=False)
+    model.load_state_dict(before)  # tracing ran a step of the running statistics
+    return traced
+
+
+def save(case, model, how, path):
+    example = random_input(case)
+    if case.float32:
+        model, example = copy.deepcopy(model).float(), example.float()
+    export(model, example, how).save(str(path))

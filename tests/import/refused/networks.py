@@ -1,0 +1,256 @@
+"""Networks with operators that cannot be cut, or are not supported exactly. The message names the
+operator and the line of this file."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .refusal import network
+
+
+class Conv(nn.Module):
+    """Something to train in front of what is refused."""
+
+    def __init__(self, channels=4):
+        super().__init__()
+        self.conv = nn.Conv2d(3, channels, 3, padding=1)
+
+
+@network(["aten::fft_fft2"])
+class Fourier(Conv):
+    def forward(self, x):
+        return torch.fft.fft2(self.conv(x)).real
+
+
+@network(["aten::einsum"])
+class Einsum(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return torch.einsum("nchw,ndhw->ncd", x, x)
+
+
+@network(["aten::matmul", "aten::bmm", "aten::view", "aten::flatten", "aten::reshape"])
+class MatmulAttention(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        n, c, h, w = x.shape
+        tokens = x.flatten(2).transpose(1, 2)
+        weights = torch.softmax(tokens @ tokens.transpose(1, 2) / c**0.5, dim=-1)
+        return (weights @ tokens).transpose(1, 2).reshape(n, c, h, w)
+
+
+@network(["aten::sort"])
+class Sorts(Conv):
+    def forward(self, x):
+        values, _ = torch.sort(self.conv(x), dim=1)
+        return values
+
+
+@network(["aten::cumsum"])
+class CumulativeSum(Conv):
+    def forward(self, x):
+        return self.conv(x).cumsum(dim=2)
+
+
+@network(["aten::grid_sampler", "aten::affine_grid_generator"])
+class GridSample(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        theta = torch.eye(2, 3).expand(x.size(0), 2, 3)
+        return F.grid_sample(x, F.affine_grid(theta, x.size(), False), align_corners=False)
+
+
+@network(["aten::roll"])
+class Roll(Conv):
+    def forward(self, x):
+        return torch.roll(self.conv(x), shifts=(1, 1), dims=(2, 3))
+
+
+@network(["aten::flip"])
+class Flip(Conv):
+    def forward(self, x):
+        return torch.flip(self.conv(x), dims=[3])
+
+
+@network(["aten::lstm", "aten::flatten", "aten::permute", "aten::transpose"])
+class Recurrent(Conv):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 4, batch_first=True)
+
+    def forward(self, x):
+        y, _ = self.lstm(self.conv(x).flatten(2).transpose(1, 2))
+        return y
+
+
+@network(["aten::embedding", "aten::to"])
+class Embeds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(9, 4)
+
+    def forward(self, x):
+        return self.embedding(x.abs().clamp(max=8).long())
+
+
+@network(["aten::complex", "aten::view_as_complex"])
+class Complex(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return torch.complex(x, x).abs()
+
+
+@network(["aten::topk"])
+class TopK(Conv):
+    def forward(self, x):
+        return torch.topk(self.conv(x), 2, dim=1)[0]
+
+
+@network(["aten::nonzero", "aten::gt"])
+class Nonzero(Conv):
+    def forward(self, x):
+        return torch.nonzero(self.conv(x) > 0).float()
+
+
+@network(["aten::index", "aten::gt"])
+class BooleanMask(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x[x > 0]
+
+
+@network(["aten::masked_fill", "aten::lt"])
+class MaskedFill(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x.masked_fill(x < 0, 1.0)
+
+
+@network(["aten::copy_", "aten::fill_", "aten::select", "aten::slice"])
+class IndexAssignment(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        x[:, 0] = 1.0
+        return x
+
+
+@network(["aten::add_", "aten::mul_", "aten::slice"])
+class InplaceOnView(Conv):
+    """Changes x through a view of it: ignoring that would be a wrong result, not an error."""
+
+    def forward(self, x):
+        x = self.conv(x)
+        y = x[:, :2]
+        y.mul_(2.0)
+        return x
+
+
+@network(["aten::view"])
+class ViewMixesAxes(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x.view(x.size(0), 2, 2 * x.size(2), x.size(3))
+
+
+@network(["aten::reshape"])
+class ReshapeMixesBatch(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x.reshape(1, -1, x.size(2), x.size(3))
+
+
+@network(["aten::transpose"])
+class TransposesBatch(Conv):
+    def forward(self, x):
+        return self.conv(x).transpose(0, 1)
+
+
+@network(["aten::transpose", "aten::permute", "aten::t"])
+class TransposesSpace(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x + x.transpose(2, 3)
+
+
+@network(["aten::argmax"])
+class ArgmaxOutput(Conv):
+    def forward(self, x):
+        return self.conv(x).argmax(dim=1)
+
+
+@network(["aten::rand_like", "aten::rand"])
+class RandomNoise(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x + torch.rand_like(x)
+
+
+@network(["aten::bernoulli"])
+class StochasticDepth(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return x * torch.bernoulli(torch.full_like(x, 0.5))
+
+
+@network(["softmax"])
+class SoftmaxOverSpace(Conv):
+    def forward(self, x):
+        return F.softmax(self.conv(x), dim=3)
+
+
+@network(["aten::unfold", "aten::im2col"])
+class Unfold(Conv):
+    def forward(self, x):
+        return F.unfold(self.conv(x), kernel_size=3, padding=1)
+
+
+@network(["aten::norm", "aten::linalg_vector_norm", "aten::frobenius_norm"])
+class WeightNormByHand(Conv):
+    """A weight computed from parameters."""
+
+    def forward(self, x):
+        weight = self.conv.weight / torch.norm(self.conv.weight)
+        return F.conv2d(x, weight, padding=1)
+
+
+@network(["aten::scatter_", "aten::scatter", "aten::one_hot", "aten::argmax"])
+class OneHot(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        return torch.zeros_like(x).scatter_(1, x.argmax(1, keepdim=True), 1.0)
+
+
+@network(["aten::quantize_per_tensor"])
+class Quantizes(Conv):
+    def forward(self, x):
+        return torch.quantize_per_tensor(self.conv(x), 0.1, 0, torch.qint8).dequantize()
+
+
+@network(["aten::max_pool2d_with_indices", "aten::max_unpool2d"], exports=("trace",))
+class Unpool(Conv):
+    def __init__(self):
+        super().__init__()
+        self.pool = nn.MaxPool2d(2, return_indices=True)
+        self.unpool = nn.MaxUnpool2d(2)
+
+    def forward(self, x):
+        y, indices = self.pool(self.conv(x))
+        return self.unpool(y, indices)
+
+
+@network(["aten::to", "dtype", "float16", "half"])
+class CastsToHalf(Conv):
+    """Rounding inside the network would be lost without a word."""
+
+    def forward(self, x):
+        return self.conv(x).half().float()
+
+
+@network(["aten::batch_norm", "momentum", "cumulative"])
+class CumulativeAverage(Conv):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(4, momentum=None)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
