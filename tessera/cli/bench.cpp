@@ -58,8 +58,8 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
 
 void print_table(const BenchReport& report, const Job& job, const Options& options,
                  const Baseline& baseline) {
-  fmt::print("{} on {} workers ({}), {}, {} thread(s) each\n", options.job.model, report.ranks,
-             to_string(job.plan), dtype_name(job.real), options.job.threads);
+  fmt::print("{} on {} workers ({}), {}, {} thread(s) each\n", options.job.source.model,
+             report.ranks, to_string(job.plan), dtype_name(job.real), options.job.threads);
   fmt::print("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
              options.iterations, report.p10_ms, report.p90_ms);
   if (baseline.median_ms > 0)
@@ -85,7 +85,7 @@ void print(const BenchReport& report, const Job& job, const Options& options,
   if (options.baseline) {
     BenchOptions one = bench;
     one.plan = {};
-    baseline.median_ms = benchmark(job.graph, one).median_ms;
+    baseline.median_ms = benchmark(job.graph(), one).median_ms;
     baseline.efficiency = baseline.median_ms / (report.median_ms * report.ranks);
   }
   if (options.job.json)
@@ -100,10 +100,10 @@ int run(const Options& options) {
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
   const LaunchRequest request = launch_request(options.job, job);
   const int64_t copies = options.update ? 1 : 0;
-  forecast_within_limits(job, lower(job.graph, job.plan, lowering), copies,
+  forecast_within_limits(job, lower(job.graph(), job.plan, lowering), copies,
                          where_ranks_live(request));
   if (options.baseline)
-    forecast_within_limits(job, lower(job.graph, {}, lowering), copies, Where::kThisMachine);
+    forecast_within_limits(job, lower(job.graph(), {}, lowering), copies, Where::kThisMachine);
   BenchOptions bench;
   bench.plan = job.plan;
   bench.real = job.real;
@@ -114,7 +114,7 @@ int run(const Options& options) {
   bench.update = options.update;
   bench.timeout_seconds = options.job.timeout_seconds;
   return run_on_ranks(request, [&](Transport& transport) {
-    const BenchReport report = benchmark(job.graph, bench, transport);
+    const BenchReport report = benchmark(job.graph(), bench, transport);
     if (transport.rank() == 0) print(report, job, options, bench);
   });
 }

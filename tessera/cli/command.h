@@ -16,6 +16,7 @@ constexpr int kInternalError = 70;
 
 void add_models(CLI::App& app, int* exit_code);
 void add_verify(CLI::App& app, int* exit_code);
+void add_inspect(CLI::App& app, int* exit_code);
 void add_plan(CLI::App& app, int* exit_code);
 void add_bench(CLI::App& app, int* exit_code);
 void add_train(CLI::App& app, int* exit_code);

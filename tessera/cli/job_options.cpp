@@ -9,7 +9,6 @@
 #include "tessera/base/error.h"
 #include "tessera/cli/parse.h"
 #include "tessera/planner/grid.h"
-#include "tessera/zoo/zoo.h"
 
 namespace tessera::cli {
 namespace {
@@ -77,10 +76,20 @@ at::ScalarType parse_dtype(const std::string& name) {
 void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
   dtype = default_dtype;
   const auto group = [](CLI::Option* option, const char* name) { return option->group(name); };
-  group(command.add_option("MODEL", model, "zoo model with options: unet2d:base=16,classes=4")
+  group(command
+            .add_option("MODEL", source.model,
+                        "zoo model with options: unet2d:base=16,classes=4; or a file of "
+                        "torch.jit.script or torch.jit.trace: net.pt")
             ->required(),
         "Model");
-  group(command.add_option("--input", input,
+  group(command.add_option("--loss", source.loss,
+                           "terms joined by +: 0.5*bce+0.5*dice (default: cross_entropy, or bce "
+                           "for one channel); see docs/models.md"),
+        "Model");
+  group(command.add_option("--output-weights", source.output_weights,
+                           "factors of the losses of several outputs: 1,0.4"),
+        "Model");
+  group(command.add_option("--input", source.input,
                            "batch x channels x spatial sizes, in pixels: 1x3x512x512 (default: the "
                            "model's own)"),
         "Model");
@@ -124,11 +133,9 @@ void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
 Job resolve(const JobOptions& options) {
   Job job;
   job.real = parse_dtype(options.dtype);
-  const Shape shape =
-      options.input.empty() ? Shape{} : Shape(parse_sizes(options.input, "--input"));
-  job.graph = build_model(options.model, shape);
-  job.plan = resolve_plan(options, job.graph);
-  check_plan(job.plan, job.graph.type(job.graph.inputs()[0]));
+  job.model = load_model(options.source);
+  job.plan = resolve_plan(options, job.graph());
+  check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
   if (!options.memory.empty()) job.memory_limit = parse_bytes(options.memory, "--memory");
   return job;
 }
@@ -143,7 +150,7 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& 
   int64_t all_ranks = 0;
   for (const Program& program : lowered.programs) {
     RankForecast forecast = simulate(program, lowered.graph, job.real);
-    forecast.parameter_bytes += optimiser_copies * job.graph.num_trainable() *
+    forecast.parameter_bytes += optimiser_copies * job.graph().num_trainable() *
                                 static_cast<int64_t>(c10::elementSize(job.real));
     const int64_t needed = forecast.peak_value_bytes + forecast.parameter_bytes;
     if (job.memory_limit && needed > *job.memory_limit)

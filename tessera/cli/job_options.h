@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tessera/cli/launch.h"
+#include "tessera/cli/model_source.h"
 #include "tessera/graph/graph.h"
 #include "tessera/lower/lower.h"
 #include "tessera/plan/plan.h"
@@ -18,8 +19,7 @@ namespace tessera::cli {
 
 /// As the user typed them.
 struct JobOptions {
-  std::string model;
-  std::string input;
+  ModelSource source;
   int64_t data = 1;
   std::string space;
   std::string pieces;
@@ -39,10 +39,12 @@ struct JobOptions {
 
 /// What they mean.
 struct Job {
-  Graph graph;
+  LoadedModel model;
   Plan plan;
   at::ScalarType real = at::kFloat;
   std::optional<int64_t> memory_limit;  // bytes per rank
+
+  const Graph& graph() const { return model.graph; }
 };
 
 /// Throws InvalidInput with the remedy for everything that does not fit together.

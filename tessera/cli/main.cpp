@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
       "failed, 4 out of memory.\n`tessera COMMAND --help` shows a command's options.");
   cli::add_models(app, &exit_code);
   cli::add_verify(app, &exit_code);
+  cli::add_inspect(app, &exit_code);
   cli::add_plan(app, &exit_code);
   cli::add_bench(app, &exit_code);
   cli::add_train(app, &exit_code);

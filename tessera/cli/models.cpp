@@ -3,37 +3,93 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/cli/command.h"
+#include "tessera/import/import.h"
+#include "tessera/loss/loss_spec.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera::cli {
 namespace {
 
+const char* role_name(ParameterRole role) {
+  switch (role) {
+    case ParameterRole::kTrainable:
+      return "trainable";
+    case ParameterRole::kFrozen:
+      return "frozen";
+    case ParameterRole::kBuffer:
+      return "buffer";
+  }
+  return "";
+}
+
+nlohmann::json description(const ModelInfo& model) {
+  nlohmann::json options = nlohmann::json::object();
+  for (const OptionInfo& option : model.options)
+    options[option.name] = {{"default", option.default_value}, {"help", option.help}};
+  return {{"name", model.name},
+          {"summary", model.summary},
+          {"spatial_axes", model.num_spatial},
+          {"default_input", model.default_input},
+          {"parameters", build_model(model.name).num_trainable()},
+          {"options", options}};
+}
+
 void print_json() {
   nlohmann::json list = nlohmann::json::array();
-  for (const ModelInfo& model : models()) {
-    nlohmann::json options = nlohmann::json::object();
-    for (const OptionInfo& option : model.options)
-      options[option.name] = {{"default", option.default_value}, {"help", option.help}};
-    list.push_back({{"name", model.name},
-                    {"summary", model.summary},
-                    {"spatial_axes", model.num_spatial},
-                    {"default_input", model.default_input},
-                    {"parameters", build_model(model.name).num_trainable()},
-                    {"options", options}});
-  }
+  for (const ModelInfo& model : models()) list.push_back(description(model));
   fmt::print("{}\n", list.dump(2));
 }
 
-void print_table() {
-  for (const ModelInfo& model : models()) {
-    fmt::print("{:<8} {}\n", model.name, model.summary);
-    fmt::print("         {} spatial {}, default input {}, {:.2f} M parameters\n", model.num_spatial,
-               model.num_spatial == 1 ? "axis" : "axes", to_string(model.default_input),
-               static_cast<double>(build_model(model.name).num_trainable()) / 1e6);
-    for (const OptionInfo& option : model.options)
-      fmt::print("           {:<14} {}\n", fmt::format("{}={}", option.name, option.default_value),
-                 option.help);
-  }
+void print_entry(const ModelInfo& model) {
+  fmt::print("{:<16} {}\n", model.name, model.summary);
+  fmt::print("{:16} {} spatial {}, default input {}, {:.2f} M parameters\n", "", model.num_spatial,
+             model.num_spatial == 1 ? "axis" : "axes", to_string(model.default_input),
+             static_cast<double>(build_model(model.name).num_trainable()) / 1e6);
+  for (const OptionInfo& option : model.options)
+    fmt::print("{:16}   {:<14} {}\n", "", fmt::format("{}={}", option.name, option.default_value),
+               option.help);
+}
+
+/// One object: what a weights file of the model holds.
+void print_parameters_json(const std::string& spec) {
+  nlohmann::json list = nlohmann::json::array();
+  const Graph graph = build_model(spec);
+  for (const Parameter& parameter : graph.parameters())
+    list.push_back({{"name", parameter.name},
+                    {"shape", parameter.shape},
+                    {"role", role_name(parameter.role)}});
+  fmt::print("{}\n", nlohmann::json{{"model", spec}, {"parameters", list}}.dump(2));
+}
+
+void print_parameters(const std::string& spec) {
+  const Graph graph = build_model(spec);
+  for (const Parameter& parameter : graph.parameters())
+    fmt::print("{:<48} {:<16} {}\n", parameter.name, to_string(parameter.shape),
+               role_name(parameter.role));
+}
+
+struct Options {
+  std::string model;
+  bool json = false;
+  bool parameters = false;
+  bool operators = false;
+  bool losses = false;
+};
+
+void run(const Options& options) {
+  if (options.operators)
+    fmt::print("{}", operator_table());
+  else if (options.losses)
+    fmt::print("{}", loss_help());
+  else if (options.parameters)
+    options.json ? print_parameters_json(options.model) : print_parameters(options.model);
+  else if (!options.model.empty())
+    options.json ? fmt::print("{}\n", description(find_model(options.model)).dump(2))
+                 : print_entry(find_model(options.model));
+  else if (options.json)
+    print_json();
+  else
+    for (const ModelInfo& model : models()) print_entry(model);
 }
 
 }  // namespace
@@ -41,9 +97,17 @@ void print_table() {
 void add_models(CLI::App& app, int*) {
   CLI::App* command =
       app.add_subcommand("models", "what the zoo holds: options, parameters, input");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "a JSON list on stdout");
-  command->callback([json] { *json ? print_json() : print_table(); });
+  auto options = std::make_shared<Options>();
+  CLI::Option* model = command->add_option("MODEL", options->model, "only this one: resnet18");
+  command
+      ->add_flag("--parameters", options->parameters,
+                 "the names, shapes and roles of MODEL's parameters, as in its weights file")
+      ->needs(model);
+  command->add_flag("--operators", options->operators,
+                    "the PyTorch operators that model files may use, as Markdown");
+  command->add_flag("--losses", options->losses, "what --loss may say");
+  command->add_flag("--json", options->json, "JSON on stdout: a list, or one object for MODEL");
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace tessera::cli

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "tessera/base/error.h"
 
@@ -31,6 +32,23 @@ std::vector<int64_t> parse_sizes(const std::string& text, const std::string& wha
     if (next == end) return sizes;
     at = next + 1;
   }
+}
+
+std::vector<double> parse_reals(const std::string& text, const std::string& what) {
+  std::vector<double> numbers;
+  std::stringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) {
+    size_t used = 0;
+    try {
+      numbers.push_back(std::stod(item, &used));
+    } catch (const std::exception&) {
+    }
+    if (item.empty() || used != item.size() || !std::isfinite(numbers.back()))
+      throw_error<InvalidInput>("[{}] \"{}\" is not a list of numbers; write them as 1,0.4", what,
+                                text);
+  }
+  if (numbers.empty()) throw_error<InvalidInput>("[{}] holds no number", what);
+  return numbers;
 }
 
 int64_t parse_bytes(const std::string& text, const std::string& what) {

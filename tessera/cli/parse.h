@@ -11,6 +11,9 @@ namespace tessera::cli {
 /// that names `what`.
 std::vector<int64_t> parse_sizes(const std::string& text, const std::string& what);
 
+/// "1,0.4" → {1, 0.4}. Throws InvalidInput that names `what`.
+std::vector<double> parse_reals(const std::string& text, const std::string& what);
+
 /// "16GiB", "500MB", "1024": binary units with an i, decimal ones without.
 int64_t parse_bytes(const std::string& text, const std::string& what);
 

@@ -42,7 +42,7 @@ void print_json(const Job& job, const std::vector<RankForecast>& ranks) {
 
 void print_halos(const Job& job) {
   constexpr size_t kMaxRows = 12;
-  const std::vector<HaloInfo> halos = halo_report(job.graph, job.plan);
+  const std::vector<HaloInfo> halos = halo_report(job.graph(), job.plan);
   if (halos.empty()) return;
   fmt::print(
       "\nhalos (░), in pixels before and after a part, and what crosses in one forward pass\n");
@@ -57,10 +57,10 @@ void print_halos(const Job& job) {
 }
 
 void print_table(const Job& job, const std::vector<RankForecast>& ranks, const Options& options) {
-  const ValueType& input = job.graph.type(job.graph.inputs()[0]);
-  fmt::print("{} on {} workers ({}), input {}, {}\n\n", options.job.model, ranks.size(),
+  const ValueType& input = job.graph().type(job.graph().inputs()[0]);
+  fmt::print("{} on {} workers ({}), input {}, {}\n\n", options.job.source.model, ranks.size(),
              to_string(job.plan), to_string(input), dtype_name(job.real));
-  fmt::print("{}", draw_grid(input_layout(job.graph, job.plan), job.plan));
+  fmt::print("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
   print_halos(job);
   fmt::print("\n{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", "values", "parameters",
              "together", "sent/step", "messages");
@@ -78,7 +78,7 @@ int run(const Options& options) {
   const Job job = resolve(options.job);
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
-  const Lowered lowered = lower(job.graph, job.plan, lowering);
+  const Lowered lowered = lower(job.graph(), job.plan, lowering);
   if (options.program) {
     if (options.rank >= job.plan.num_ranks())
       throw_error<InvalidInput>("[--rank] {} is not below {} ranks", options.rank,

@@ -26,11 +26,22 @@ struct Options {
   std::string images;
   std::string output;
   std::string probabilities;
+  std::string raw;
   std::string picture;
 };
 
+/// One channel tells two classes apart: yes where it is positive.
+at::Tensor classes_of(const at::Tensor& logits) {
+  return logits.size(1) == 1 ? logits.squeeze(1).gt(0).to(at::kLong) : logits.argmax(1);
+}
+
+at::Tensor probabilities_of(const at::Tensor& logits) {
+  return logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
+}
+
 /// Weights from a safetensors file, or from a checkpoint folder of `tessera train`.
 void load_parameters(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values) {
+  if (path.empty()) return;  // a model file brings its own
   if (path.ends_with(".safetensors")) return load_weights(path, graph, values);
   const TrainingState state = CheckpointStore(path, 1).load(path);
   check_fits(graph, state);
@@ -77,8 +88,8 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
                   const Dataset& data, Transport& transport) {
   Group everyone;
   for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
-  ParameterStore parameters(job.graph, options.job.seed, job.real);
-  load_parameters(options.weights, job.graph, parameters.values());
+  ParameterStore parameters(job.graph(), options.job.seed, job.real);
+  load_parameters(options.weights, job.graph(), parameters.values());
   Shape shape = lowered.graph.type(lowered.graph.outputs()[0]).shape();
   const int64_t batch_size = shape[0], classes = shape[1];
   shape[0] = data.size();
@@ -86,6 +97,8 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
   class_shape.erase(class_shape.begin() + 1);
   SharedFile class_maps(options.output, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64,
                         class_shape, transport, everyone);
+  SharedFile raw(options.raw, job.real == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32,
+                 shape, transport, everyone);
   SharedFile probabilities(options.probabilities, NpyType::kFloat32, shape, transport, everyone);
   predict(lowered, data, &parameters, &transport, job.real,
           [&](int64_t batch, Box box, const at::Tensor& logits) {
@@ -94,11 +107,13 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
             if (kept <= 0) return;
             box[0].end = box[0].begin + kept;
             const at::Tensor own = logits.narrow(0, 0, kept);
-            class_maps.write(without_axis(box, 1), own.argmax(1));
+            if (!options.output.empty()) class_maps.write(without_axis(box, 1), classes_of(own));
+            if (!options.raw.empty()) raw.write(box, own);
             if (!options.probabilities.empty())
-              probabilities.write(box, at::softmax(own.to(at::kFloat), 1));
+              probabilities.write(box, probabilities_of(own.to(at::kFloat)));
           });
   class_maps.finish();
+  raw.finish();
   probabilities.finish();
 }
 
@@ -117,7 +132,7 @@ void draw_first_sample(const Options& options, const Job& job, const Dataset& da
   data.load_image(0, all, image);
   std::vector<Panel> panels{{"image", picture_of(image)}};
   at::Tensor labels = at::empty(plane.shape(), at::kLong);
-  if (data.per_pixel() && job.graph.type(job.graph.outputs()[0]).num_spatial() == 2) {
+  if (data.per_pixel() && job.graph().type(job.graph().outputs()[0]).num_spatial() == 2) {
     data.load_target(0, plane, labels);
     panels.push_back({"truth", picture_of_classes(labels)});
     NpyArray(options.output).read({{0, 1}, plane[0], plane[1]}, labels.unsqueeze(0));
@@ -125,7 +140,7 @@ void draw_first_sample(const Options& options, const Job& job, const Dataset& da
   }
   PanelOptions drawing;
   drawing.zoom = std::max<int64_t>(1, 256 / std::max(shape[1], shape[2]));
-  const Layout layout = input_layout(job.graph, job.plan);
+  const Layout layout = input_layout(job.graph(), job.plan);
   for (const Piece& piece : layout.pieces())
     if (piece.box[0].begin == 0) drawing.boxes.push_back({piece.box[2], piece.box[3]});
   write_png(options.picture, side_by_side(panels, drawing).image());
@@ -133,10 +148,18 @@ void draw_first_sample(const Options& options, const Job& job, const Dataset& da
 
 int run(const Options& options) {
   const Job job = resolve(options.job);
-  Shape sample = job.graph.type(job.graph.inputs()[0]).shape();
+  if (options.weights.empty() && job.model.file.empty())
+    throw_error<InvalidInput>(
+        "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
+  if (options.output.empty() && options.raw.empty() && options.probabilities.empty())
+    throw_error<InvalidInput>(
+        "[--output] give it, --probabilities or --raw, or there is no result");
+  if (!options.picture.empty() && options.output.empty())
+    throw_error<InvalidInput>("[--picture] draws the class maps; give --output, too");
+  Shape sample = job.graph().type(job.graph().inputs()[0]).shape();
   sample.erase(sample.begin());
   const std::unique_ptr<Dataset> data = open_dataset(options.images, sample, options.job.seed);
-  const Lowered lowered = lower_prediction(job.graph, job.plan);
+  const Lowered lowered = lower_prediction(job.graph(), job.plan);
   const LaunchRequest request = launch_request(options.job, job);
   forecast_within_limits(job, lowered, 0, where_ranks_live(request));
   if (!options.picture.empty()) check_picture(sample);
@@ -144,7 +167,8 @@ int run(const Options& options) {
     predict_rank(options, job, lowered, *data, transport);
     if (transport.rank() != 0) return;
     if (!options.picture.empty()) draw_first_sample(options, job, *data);
-    fmt::print("{} samples -> {}\n", data->size(), options.output);
+    for (const std::string& file : {options.output, options.probabilities, options.raw})
+      if (!file.empty()) fmt::print("{} samples -> {}\n", data->size(), file);
   });
   return code;
 }
@@ -158,16 +182,17 @@ void add_predict(CLI::App& app, int* exit_code) {
   options->job.add_to(*command, "float32");
   command
       ->add_option("--weights", options->weights,
-                   "safetensors file, or a checkpoint folder of `tessera train`")
-      ->required()
+                   "safetensors file, or a checkpoint folder of `tessera train` (default: those of "
+                   "the model file)")
       ->group("Files");
   command->add_option("--images", options->images, "npy:images.npy,targets.npy or synthetic:...")
       ->required()
       ->group("Files");
-  command->add_option("--output", options->output, "class maps: N x space (.npy)")
-      ->required()
-      ->group("Files");
+  command->add_option("--output", options->output, "class maps: N x space (.npy)")->group("Files");
   command->add_option("--probabilities", options->probabilities, "N x classes x space (.npy)")
+      ->group("Files");
+  command
+      ->add_option("--raw", options->raw, "the first output as it is: N x channels x space (.npy)")
       ->group("Files");
   command->add_option("--picture", options->picture, "the first 2-D image and its classes (.png)")
       ->group("Files");

@@ -8,6 +8,7 @@
 #include "tessera/cli/job_options.h"
 #include "tessera/cli/launch.h"
 #include "tessera/cli/parse.h"
+#include "tessera/import/import.h"
 #include "tessera/train/config_layer.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/trainer.h"
@@ -36,7 +37,8 @@ TrainConfig read_config(const Options& options) {
 
 /// The input with the batch that --batch gives.
 std::string input_of(const TrainConfig& config) {
-  if (config.batch == 0) return config.input;
+  if (config.batch == 0 || (config.input.empty() && names_a_file(config.model)))
+    return config.input;
   std::vector<int64_t> sizes = config.input.empty() ? find_model(config.model).default_input
                                                     : parse_sizes(config.input, "--input");
   sizes[0] = config.batch;
@@ -45,8 +47,7 @@ std::string input_of(const TrainConfig& config) {
 
 JobOptions job_options(const TrainConfig& config, const std::string& memory) {
   JobOptions job;
-  job.model = config.model;
-  job.input = input_of(config);
+  job.source = {config.model, input_of(config), config.loss, config.output_weights};
   job.data = config.replicas;
   job.space = config.space;
   job.pieces = config.pieces;
@@ -73,11 +74,11 @@ void report(const TrainOutcome& outcome, const Options& options) {
                         {"steps", outcome.steps},
                         {"loss", outcome.loss},
                         {"checkpoint", outcome.checkpoint}};
-    if (outcome.validation)
-      json["validation"] = {{"loss", outcome.validation->loss},
-                            {"accuracy", outcome.validation->scores.accuracy},
-                            {"mean_iou", outcome.validation->scores.mean_iou},
-                            {"dice", outcome.validation->scores.mean_dice}};
+    if (outcome.validation) json["validation"] = {{"loss", outcome.validation->loss}};
+    if (outcome.validation && outcome.validation->has_scores)
+      json["validation"].update({{"accuracy", outcome.validation->scores.accuracy},
+                                 {"mean_iou", outcome.validation->scores.mean_iou},
+                                 {"dice", outcome.validation->scores.mean_dice}});
     fmt::print("{}\n", json.dump());
     return;
   }
@@ -85,10 +86,7 @@ void report(const TrainOutcome& outcome, const Options& options) {
     fmt::print("nothing left to do: the run has its {} steps\n", outcome.steps);
   else
     fmt::print("{} after {} steps, loss {:.6f}\n", end, outcome.steps, outcome.loss);
-  if (outcome.validation)
-    fmt::print("validation: loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, Dice {:.3f}\n",
-               outcome.validation->loss, outcome.validation->scores.accuracy,
-               outcome.validation->scores.mean_iou, outcome.validation->scores.mean_dice);
+  if (outcome.validation) fmt::print("validation: {}\n", to_string(*outcome.validation));
   fmt::print("checkpoint {}\n", outcome.checkpoint);
 }
 
@@ -97,7 +95,11 @@ int run(const Options& options) {
   const Job job = resolve(job_options(config, options.memory));
   const LaunchRequest request{config.launch, job.plan.num_ranks(), static_cast<int>(config.threads),
                               config.timeout_seconds};
-  const TrainingJob training = prepare_training(config, job.graph, job.plan, job.real);
+  check_weights_path(config.save_weights, job.model);
+  TrainingJob training = prepare_training(config, job.graph(), job.plan, job.real);
+  training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
+    save_model_weights(config.save_weights, job.model, values, steps);
+  };
   const int64_t copies = configured_optimiser(config)->state_copies();
   forecast_within_limits(job, *training.micro_steps.back(), copies, where_ranks_live(request));
   if (training.validation_set)

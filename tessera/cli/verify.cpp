@@ -2,9 +2,13 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/safetensors.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
+#include "tessera/data/npy.h"
 #include "tessera/trial/verify.h"
 
 namespace tessera::cli {
@@ -14,7 +18,23 @@ struct Options {
   JobOptions job;
   int64_t steps = 2;
   std::string optimiser = "sgd";
+  std::optional<double> learning_rate;
+  double momentum = 0.9;
+  std::string image_file;
+  std::string target_files;
+  bool print_loss = false;
+  std::string gradient_file;
+  std::string weight_file;
 };
+
+std::string input_names(const Graph& graph) {
+  std::string names;
+  for (size_t i = 1; i < graph.inputs().size(); ++i) {
+    const Value& value = graph.value(graph.inputs()[i]);
+    names += fmt::format("{}{} {}", i > 1 ? ", " : "", value.name, to_string(value.type));
+  }
+  return names;
+}
 
 /// JSON has no infinity; a NaN anywhere counts as one.
 nlohmann::json number(double value) {
@@ -32,13 +52,14 @@ void print_json(const VerifyReport& report, const Job& job) {
                             {"param_grad_l2", number(report.param_grad_l2)},
                             {"updated_param_rel", number(report.updated_param_rel)},
                             {"buffer_rel", number(report.buffer_rel)},
+                            {"losses", report.losses},
                             {"worst", report.worst},
                             {"ok", report.ok}};
   fmt::print("{}\n", json.dump());
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {
-  fmt::print("{} on {} workers ({}) against one, {}, {} steps of {}\n", options.job.model,
+  fmt::print("{} on {} workers ({}) against one, {}, {} steps of {}\n", options.job.source.model,
              report.ranks, to_string(job.plan), dtype_name(job.real), options.steps,
              options.optimiser);
   const auto row = [](const char* what, double value) {
@@ -51,32 +72,85 @@ void print_table(const VerifyReport& report, const Job& job, const Options& opti
   row("  ... in L2", report.param_grad_l2);
   row("updated parameters", report.updated_param_rel);
   row("running statistics", report.buffer_rel);
+  if (options.print_loss)
+    for (size_t step = 0; step < report.losses.size(); ++step)
+      fmt::print("  step {} loss {:.17g}\n", step, report.losses[step]);
   if (!report.worst.empty()) fmt::print("  largest difference: {}\n", report.worst);
   fmt::print("{}\n", report.ok ? "OK: the same numbers" : "FAILED: the numbers differ");
 }
 
-int run(const Options& options) {
+/// The batch of the user's files, in the order of the graph's inputs.
+std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
+  if (options.image_file.empty()) return {};
+  std::vector<std::string> files{options.image_file};
+  std::stringstream targets(options.target_files);
+  for (std::string file; std::getline(targets, file, ',');) files.push_back(file);
+  const std::vector<ValueId>& inputs = job.graph().inputs();
+  if (files.size() != inputs.size())
+    throw_error<InvalidInput>("[--target-npy] {} files; this model and loss take {}: {}",
+                              files.size() - 1, inputs.size() - 1, input_names(job.graph()));
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const ValueType& type = job.graph().type(inputs[i]);
+    const NpyArray array(files[i]);
+    if (array.shape() != type.shape())
+      throw_error<InvalidInput>("[{}] holds {}, the model's {} is {}", files[i],
+                                to_string(array.shape()), job.graph().value(inputs[i]).name,
+                                to_string(type.shape()));
+    tensors.push_back(
+        at::empty(type.shape(), type.element == Element::kIndex ? at::kLong : job.real));
+    array.read(Box::whole(type.shape()), tensors.back());
+  }
+  return tensors;
+}
+
+/// The file's shape stands for --input.
+ModelSource with_input_of_file(ModelSource source, const std::string& file) {
+  if (source.input.empty() && !file.empty()) source.input = to_string(NpyArray(file).shape());
+  return source;
+}
+
+void save_gradients(const std::string& path, const Graph& graph,
+                    const std::vector<at::Tensor>& gradients) {
+  NamedTensors tensors;
+  for (size_t id = 0; id < gradients.size(); ++id)
+    if (gradients[id].defined()) tensors.emplace_back(graph.parameters()[id].name, gradients[id]);
+  write_safetensors(path, tensors, {{"format", "pt"}});
+}
+
+int run(Options options) {
+  if (options.image_file.empty() != options.target_files.empty())
+    throw_error<InvalidInput>("[--input-npy] and --target-npy go together; give both or neither");
+  options.job.source = with_input_of_file(options.job.source, options.image_file);
   const Job job = resolve(options.job);
+  check_weights_path(options.weight_file, job.model);
   LowerOptions lowering;
   lowering.step = StepKind::kTrain;
   lowering.input_gradients = lowering.keep_outputs = true;
   const bool adamw = options.optimiser == "adamw";
   const LaunchRequest request = launch_request(options.job, job);
-  forecast_within_limits(job, lower(job.graph, job.plan, lowering), adamw ? 2 : 1,
+  forecast_within_limits(job, lower(job.graph(), job.plan, lowering), adamw ? 2 : 1,
                          where_ranks_live(request));
   VerifyOptions verification;
   verification.plan = job.plan;
   verification.real = job.real;
   verification.optimiser = adamw ? OptimiserKind::kAdamW : OptimiserKind::kSgd;
+  verification.learning_rate = options.learning_rate;
+  verification.momentum = options.momentum;
+  verification.inputs = read_inputs(options, job);
   verification.steps = options.steps;
   verification.seed = options.job.seed;
   verification.threads = options.job.threads;
   verification.timeout_seconds = options.job.timeout_seconds;
   bool ok = true;
   const int code = run_on_ranks(request, [&](Transport& transport) {
-    const VerifyReport report = verify(job.graph, verification, transport);
+    const VerifyReport report = verify(job.graph(), verification, transport);
     if (transport.rank() != 0) return;
     ok = report.ok;
+    if (!options.gradient_file.empty())
+      save_gradients(options.gradient_file, job.graph(), report.gradients);
+    if (!options.weight_file.empty())
+      save_model_weights(options.weight_file, job.model, report.parameters, options.steps);
     if (options.job.json)
       print_json(report, job);
     else
@@ -100,6 +174,34 @@ void add_verify(CLI::App& app, int* exit_code) {
       ->capture_default_str()
       ->check(CLI::IsMember({"sgd", "adamw"}))
       ->group("Run");
+  command
+      ->add_option("--learning-rate", options->learning_rate,
+                   "of the optimiser (default: 0.01 for sgd, 0.001 for adamw)")
+      ->group("Run");
+  command->add_option("--momentum", options->momentum, "of sgd")
+      ->capture_default_str()
+      ->group("Run");
+  command
+      ->add_option("--input-npy", options->image_file,
+                   "batch of images instead of noise, in every step; its shape is the --input")
+      ->group("Comparison from outside");
+  command
+      ->add_option("--target-npy", options->target_files,
+                   "its targets, one file for each target of the losses: t.npy,t2.npy")
+      ->group("Comparison from outside");
+  command
+      ->add_flag("--print-loss", options->print_loss,
+                 "the placement's loss of every step, with 17 digits")
+      ->group("Comparison from outside");
+  command
+      ->add_option("--dump-gradients", options->gradient_file,
+                   "safetensors file for the placement's gradients of the first step")
+      ->group("Comparison from outside");
+  command
+      ->add_option("--save-weights", options->weight_file,
+                   "file for the placement's weights after the last step: .safetensors, or .pt "
+                   "for a model from a .pt file")
+      ->group("Comparison from outside");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 

@@ -22,7 +22,7 @@ void BatchLoader::load(const BatchBox& request, int64_t batch, at::Tensor target
     at::Tensor part = target.select(0, entry - box[0].begin);
     if (request.field == Field::kImages)
       dataset_.load_image(sample, sample_box, part);
-    else if (plan_.is_padding(batch, entry))
+    else if (plan_.is_padding(batch, entry) && !dataset_.real_targets())
       part.fill_(kIgnoreLabel);
     else
       dataset_.load_target(sample, sample_box, part);

@@ -1,6 +1,7 @@
 #pragma once
 // Batches as the graph's inputs want them: images of shape batch x channels x spatial and targets
-// of shape batch x spatial (or batch), read box by box from a data set in the order of a plan.
+// as the data set has them (labels: batch x spatial, or batch), read box by box from a data set in
+// the order of a plan.
 //
 // Thread-safe; holds no data. The data set must outlive it.
 //
@@ -29,6 +30,8 @@ class BatchLoader {
   const BatchPlan& plan() const { return plan_; }
   /// The whole batch's shape.
   Shape shape(Field field) const;
+  /// Whether the field holds numbers; else labels.
+  bool is_real(Field field) const { return field == Field::kImages || dataset_.real_targets(); }
   /// Writes the box of batch number `batch` into `target`, a view of the box's shape.
   void load(const BatchBox& request, int64_t batch, at::Tensor target) const;
 

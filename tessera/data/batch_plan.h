@@ -23,6 +23,7 @@ enum class LastBatch {
   kDrop,  // they are left out; another epoch leaves out others
   kWrap,  // the batch is filled from the epoch's beginning; those samples count twice
   kPad,   // the same, but the repeated samples' labels are kIgnoreLabel: each counts exactly once
+          // (numbers cannot be ignored: there it is kWrap)
 };
 
 struct BatchPlanOptions {

@@ -1,6 +1,7 @@
 #pragma once
-// A set of images with labels, read by boxes. A rank asks for its own box of a sample and nothing
-// else, so that no rank ever holds a whole image; the same box has the same numbers whoever asks.
+// A set of images with labels or real targets, read by boxes. A rank asks for its own box of a
+// sample and nothing else, so that no rank ever holds a whole image; the same box has the same
+// numbers whoever asks.
 //
 // Loads are const and thread-safe: a prefetch thread and the rank may read at the same time.
 // Decorators (Subset) wrap a data set into another; BatchLoader makes batches of one.
@@ -32,16 +33,19 @@ class Dataset {
   virtual int64_t num_classes() const = 0;
   /// Whether each pixel has a label, or each sample one.
   virtual bool per_pixel() const = 0;
+  /// Whether targets are numbers to be met (regression) instead of labels.
+  virtual bool real_targets() const { return false; }
 
   /// Writes a box (channels x spatial, inside the image) into `target`, a view of the box's shape
   /// of any real type, strides and device.
   virtual void load_image(int64_t sample, const Box& box, at::Tensor target) const = 0;
-  /// Writes the labels of a box (spatial; no axes where labels are per sample) into the int64
-  /// `target`, a view of the box's shape. Labels are in [0, num_classes) or kIgnoreLabel.
+  /// Writes the targets of a box (inside target_shape()) into `target`, a view of the box's shape:
+  /// int64 labels in [0, num_classes) or kIgnoreLabel, or numbers of any real type.
   virtual void load_target(int64_t sample, const Box& box, at::Tensor target) const = 0;
 
-  /// Spatial sizes where each pixel has a label, else no axes: what a load_target box may cover.
-  Shape target_shape() const {
+  /// What a load_target box may cover. Of labels: the spatial sizes where each pixel has one, else
+  /// no axes.
+  virtual Shape target_shape() const {
     const Shape image = image_shape();
     return per_pixel() ? Shape(image.begin() + 1, image.end()) : Shape();
   }

@@ -22,6 +22,12 @@ class NpyDataset : public Dataset {
   Shape image_shape() const override { return image_shape_; }
   int64_t num_classes() const override { return num_classes_; }
   bool per_pixel() const override { return targets_.shape().size() > 1; }
+  bool real_targets() const override {
+    return targets_.type() == NpyType::kFloat32 || targets_.type() == NpyType::kFloat64;
+  }
+  Shape target_shape() const override {
+    return {targets_.shape().begin() + 1, targets_.shape().end()};
+  }
   void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
   void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
 
@@ -72,24 +78,19 @@ void NpyDataset::choose_image_shape(const Shape& wanted) {
 }
 
 void NpyDataset::check_targets() const {
+  // Whether they fit the network's outputs, which need not have the size of the images, is seen
+  // where both are known.
   const Shape& held = targets_.shape();
-  if (targets_.type() == NpyType::kFloat32 || targets_.type() == NpyType::kFloat64)
+  if (held.empty() || held[0] != size() || *std::min_element(held.begin(), held.end()) < 1)
     throw_error<InvalidInput>(
-        "[npy] {}: labels must be integers (|u1, <u2, <i2, <i4 or <i8), the "
-        "file has {}",
-        targets_.path(), npy_type_name(targets_.type()));
-  Shape per_pixel(image_shape_.begin() + 1, image_shape_.end());
-  per_pixel.insert(per_pixel.begin(), size());
-  if (held != per_pixel && held != Shape{size()})
-    throw_error<InvalidInput>(
-        "[npy] {}: the targets' shape {} does not fit images of {} in {}; use {} (a label per "
-        "pixel) or {} (one per image)",
-        targets_.path(), to_string(held), to_string(images_.shape()), images_.path(),
-        to_string(per_pixel), size());
+        "[npy] {}: the targets' shape {} does not fit {} images in {}; give samples x spatial "
+        "(labels per pixel), samples (one per image), or samples x channels x spatial (numbers)",
+        targets_.path(), to_string(held), size(), images_.path());
 }
 
 void NpyDataset::set_labels(int64_t num_classes, int64_t ignored) {
   ignored_ = ignored;
+  if (real_targets()) return;
   num_classes_ = num_classes > 0 ? num_classes : largest_label() + 1;
 }
 
@@ -121,6 +122,7 @@ void NpyDataset::load_target(int64_t sample, const Box& box, at::Tensor target) 
   if (box.empty()) return;
   Box file_box{{sample, sample + 1}};
   for (int axis = 0; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
+  if (real_targets()) return targets_.read(file_box, target);
   at::Tensor labels = target.is_cpu() ? target : at::empty(box.shape(), at::kLong);
   targets_.read(file_box, labels);
   check_labels(sample, box, labels);

@@ -28,8 +28,8 @@ Prefetch::Prefetch(const BatchLoader& loader, const std::vector<BatchBox>& reque
       batch_(options.first_batch) {
   // Here and not on the thread: what cannot be allocated is the caller's to hear of.
   for (const BatchBox& request : requests_)
-    boxes_.push_back(at::empty(request.box.shape(),
-                               request.field == Field::kImages ? options_.real : at::kLong));
+    boxes_.push_back(
+        at::empty(request.box.shape(), loader_.is_real(request.field) ? options_.real : at::kLong));
   thread_ = std::thread([this] { work(); });
 }
 

@@ -22,6 +22,8 @@ class Subset : public Dataset {
   Shape image_shape() const override { return source_->image_shape(); }
   int64_t num_classes() const override { return source_->num_classes(); }
   bool per_pixel() const override { return source_->per_pixel(); }
+  bool real_targets() const override { return source_->real_targets(); }
+  Shape target_shape() const override { return source_->target_shape(); }
   void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
   void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
 

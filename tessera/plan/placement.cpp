@@ -30,7 +30,9 @@ Box spatial_part(const Box& box) {
 
 Placement::Placement(const Graph& graph, const Plan& plan) : plan_(plan) {
   for (const Value& value : graph.values()) {
-    num_spatial_ = std::max(num_spatial_, value.type.num_spatial());
+    // By index, not by count: of a squeezed value only the second spatial axis may be left.
+    for (const Axis& axis : value.type.axes)
+      num_spatial_ = std::max(num_spatial_, axis.spatial_index + 1);
     coarsest_.resize(num_spatial_, Ratio{});
     for (const Axis& axis : value.type.axes)
       if (axis.kind == AxisKind::kSpatial && is_cut_on_grid(axis) &&
@@ -79,11 +81,24 @@ Layout Placement::layout_of_image(const ValueType& type) const {
           box.push_back({0, axis.size});
         }
       }
+      if (!is_first_along_missing(type, place, piece)) box[0].end = box[0].begin;
       pieces.push_back({box, rank});
     });
     ++rank;
   });
   return Layout(type.shape(), std::move(pieces));
+}
+
+/// Along a spatial axis that the value does not have (it was squeezed away), the first part owns
+/// it.
+bool Placement::is_first_along_missing(const ValueType& type, const std::vector<int64_t>& place,
+                                       const std::vector<int64_t>& piece) {
+  std::vector<bool> has(piece.size(), false);
+  for (const Axis& axis : type.axes)
+    if (axis.kind == AxisKind::kSpatial) has[axis.spatial_index] = true;
+  for (size_t i = 0; i < piece.size(); ++i)
+    if (!has[i] && (place[i + 1] != 0 || piece[i] != 0)) return false;
+  return true;
 }
 
 Layout Placement::layout_of_features(const ValueType& type) const {

@@ -33,6 +33,8 @@ class Placement {
   Layout layout_of_features(const ValueType& type) const;
   int64_t align_of(const Axis& axis) const;
   bool is_cut_on_grid(const Axis& axis) const;
+  static bool is_first_along_missing(const ValueType& type, const std::vector<int64_t>& place,
+                                     const std::vector<int64_t>& piece);
 
   Plan plan_;
   int num_spatial_ = 0;

@@ -89,14 +89,24 @@ using Keys = std::vector<ConfigKey>;
 
 Keys model_keys() {
   return {
-      key("MODEL", "name", "zoo model with options: unet2d:base=16,classes=4", &Config::model),
+      key("MODEL", "name",
+          "zoo model with options: unet2d:base=16,classes=4; or a file of torch.jit.script or "
+          "torch.jit.trace: net.pt",
+          &Config::model),
+      key("--loss", "loss",
+          "terms joined by +: 0.5*bce+0.5*dice (default: cross_entropy, or bce for one channel); "
+          "see docs/models.md",
+          &Config::loss),
+      key("--output-weights", "output_weights", "factors of the losses of several outputs: 1,0.4",
+          &Config::output_weights),
       sizes(key("--input", "input",
                 "batch x channels x spatial sizes, in pixels: 4x3x512x512 (default: the model's "
                 "own)",
                 &Config::input)),
       key("--init-weights", "init_weights", "safetensors file with the weights to start from",
           &Config::init_weights),
-      key("--save-weights", "save_weights", "safetensors file for the weights at the end",
+      key("--save-weights", "save_weights",
+          "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
           &Config::save_weights)};
 }
 
@@ -136,6 +146,10 @@ Keys train_keys() {
                       &Config::patience)),
       at_least(0, key("--min-delta", "min_delta", "least change that counts as improvement",
                       &Config::min_delta)),
+      key("--print-loss", "print_loss", "every step's loss on stdout, with 17 digits",
+          &Config::print_loss),
+      key("--dump-gradients", "dump_gradients",
+          "safetensors file for the gradients of the run's first step", &Config::dump_gradients),
       one_of({"loss", "accuracy", "mean_iou", "dice"},
              key("--monitor", "monitor", "the validation metric that tells the best checkpoint",
                  &Config::monitor))};

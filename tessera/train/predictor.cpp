@@ -5,23 +5,12 @@
 #include "tessera/lower/inference.h"
 
 namespace tessera {
-namespace {
-
-/// The graph without its losses and without the labels, which nobody has at prediction.
-Graph without_losses(const Graph& graph) {
-  const auto drop_losses = [](Graph&, const Node& node, const std::vector<ValueId>&) {
-    return node.op->is_loss() ? std::optional<ValueId>(-1) : std::nullopt;
-  };
-  return transform(graph, drop_losses, UnreadInputs::kDrop);
-}
-
-}  // namespace
 
 Lowered lower_prediction(const Graph& graph, const Plan& plan) {
   LowerOptions options;
   options.step = StepKind::kForward;
   options.keep_outputs = true;
-  return lower(without_losses(for_inference(graph)), plan, options);
+  return lower(prune(for_inference(graph), Losses::kDrop), plan, options);
 }
 
 void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parameters,

@@ -20,6 +20,8 @@ struct TrainConfig {
   // [model]
   std::string model;  // "unet2d:base=16"
   std::string input;  // "4x3x512x512", batch first; empty: the model's own
+  std::string loss;   // "0.5*bce+0.5*dice"; empty: the model's own, or what fits its outputs
+  std::string output_weights;  // "1,0.4"
   std::string init_weights;
   std::string save_weights;
 
@@ -38,6 +40,8 @@ struct TrainConfig {
   std::string on_nan = "stop";
   int64_t patience = 0;  // 0: no early stopping
   double min_delta = 0;
+  bool print_loss = false;
+  std::string dump_gradients;
   std::string monitor = "loss";
 
   // [optimiser]

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/checkpoint/safetensors.h"
 #include "tessera/data/finite.h"
 #include "tessera/train/clip.h"
 #include "tessera/train/configured.h"
@@ -83,6 +84,7 @@ double Trainer::train_step() {
     run_micro_step(static_cast<int64_t>(micro));
     loss += micro_steps_[micro]->loss() / static_cast<double>(micro_steps_.size());
   }
+  if (job_.config.print_loss && is_first()) fmt::print("step {} loss {:.17g}\n", step_ + 1, loss);
   if (!std::isfinite(loss) || !update()) handle_bad_step(loss);
   return loss;
 }
@@ -104,12 +106,25 @@ bool Trainer::update() {
   if (job_.config.accumulation > 1)
     for (int bucket = 0; bucket < parameters_.num_buckets(); ++bucket)
       parameters_.bucket(bucket).div_(static_cast<double>(job_.config.accumulation));
+  if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
   gradient_norm_ = job_.config.clip_norm > 0 ? clip_gradients(gradients, job_.config.clip_norm)
                                              : gradient_norm(gradients);
   if (!std::isfinite(gradient_norm_)) return false;
   optimiser_->set_learning_rate(learning_rate_.at(step_));
   optimiser_->step(parameters_.values(), gradients);
   return true;
+}
+
+/// The step's whole gradients, before clipping, under the parameters' names.
+void Trainer::dump_gradients() {
+  together([&] {
+    if (!is_first()) return;
+    NamedTensors tensors;
+    for (size_t id = 0; id < job_.graph.parameters().size(); ++id)
+      if (const at::Tensor& gradient = parameters_.gradients()[id]; gradient.defined())
+        tensors.emplace_back(job_.graph.parameters()[id].name, gradient);
+    write_safetensors(job_.config.dump_gradients, tensors, {{"format", "pt"}});
+  });
 }
 
 /// Stop: say why, as far as this rank's data tells. Skip: as if the step had not been.
@@ -164,12 +179,9 @@ void Trainer::validate() {
                                                : result.scores.mean_iou;
   improved_ = early_stopping_.update(value) == EarlyStopping::Verdict::kImproved;
   if (progress_)
-    progress_->say(
-        fmt::format("epoch {}: validation loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, "
-                    "Dice {:.3f}{}",
-                    (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch, result.loss,
-                    result.scores.accuracy, result.scores.mean_iou, result.scores.mean_dice,
-                    improved_ ? " (best)" : ""));
+    progress_->say(fmt::format("epoch {}: validation {}{}",
+                               (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch,
+                               to_string(result), improved_ ? " (best)" : ""));
 }
 
 bool Trainer::anyone_wants_to_stop() {
@@ -189,10 +201,11 @@ void Trainer::log_step(double loss) {
         static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), loss,
         learning_rate_.at(step_ - 1)};
     row.push_back(gradient_norm_);
+    row.push_back(validated ? std::optional<double>(outcome_.validation->loss) : std::nullopt);
     const auto score = [&](auto field) {
-      row.push_back(validated ? std::optional<double>(field(*outcome_.validation)) : std::nullopt);
+      const bool has = validated && outcome_.validation->has_scores;
+      row.push_back(has ? std::optional<double>(field(*outcome_.validation)) : std::nullopt);
     };
-    score([](const ValidationResult& v) { return v.loss; });
     score([](const ValidationResult& v) { return v.scores.accuracy; });
     score([](const ValidationResult& v) { return v.scores.mean_iou; });
     score([](const ValidationResult& v) { return v.scores.mean_dice; });

@@ -33,7 +33,7 @@ struct TrainOutcome {
   TrainEnd end = TrainEnd::kFinished;
   int64_t steps = 0;  // done, in all starts of the run together
   std::optional<int64_t> resumed_at;
-  double loss = 0;    // of the last step
+  double loss = 0;  // of the last step
   std::optional<ValidationResult> validation;
   std::string checkpoint;  // path of the last one
 };
@@ -58,6 +58,7 @@ class Trainer {
   double train_step();
   void run_micro_step(int64_t micro);
   bool update();
+  void dump_gradients();
   void handle_bad_step(double loss);
   std::string bad_sample();
   void validate();

@@ -135,7 +135,10 @@ void Trainer::finish_run() {
   outcome_.steps = step_;
   if (progress_) progress_->finish();
   together([&] {
-    if (is_first() && !job_.config.save_weights.empty())
+    if (!is_first() || job_.config.save_weights.empty()) return;
+    if (job_.write_weights)
+      job_.write_weights(parameters_.values(), step_);
+    else
       save_weights(job_.config.save_weights, job_.graph, parameters_.values());
   });
 }

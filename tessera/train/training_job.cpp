@@ -9,23 +9,50 @@
 namespace tessera {
 namespace {
 
-/// The node that compares logits with labels; a training graph has one.
-const Node& loss_node(const Graph& graph) {
-  for (const Node& node : graph.nodes())
-    if (node.op->is_loss()) return node;
-  throw_error<InvalidInput>("[train] the model has no loss");
+/// A data set has one target; outputs of other sizes share its labels.
+const ValueType& target_type(const Graph& graph) {
+  if (graph.inputs().size() < 2) throw_error<InvalidInput>("[train] the model has no loss");
+  if (graph.inputs().size() > 2)
+    throw_error<InvalidInput>(
+        "[train] the losses take {} targets, a data set has one; use labels, or outputs of one "
+        "shape",
+        graph.inputs().size() - 1);
+  return graph.type(graph.inputs()[1]);
 }
 
-void check_data(const Graph& graph, const Dataset& data) {
-  const NodeTypes& types = loss_node(graph).types;
-  const bool wants_pixels = types.inputs[1].num_axes() > 1;
+/// Of the first output; one channel tells two classes apart.
+int64_t num_classes(const Graph& graph) {
+  const ValueType& output = graph.type(graph.outputs()[0]);
+  return std::max<int64_t>(2, output.num_axes() > 1 ? output.channels() : 2);
+}
+
+void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& data) {
+  const bool wants_pixels = wanted.num_axes() > 1;
   if (data.per_pixel() != wants_pixels)
     throw_error<InvalidInput>("[--data] the labels are per {}, the model wants them per {}",
                               data.per_pixel() ? "pixel" : "sample",
                               wants_pixels ? "pixel" : "sample");
-  if (data.num_classes() > types.inputs[0].channels())
+  if (data.num_classes() > num_classes(graph))
     throw_error<InvalidInput>("[--data] {} classes, the model has {}; give it classes={}",
-                              data.num_classes(), types.inputs[0].channels(), data.num_classes());
+                              data.num_classes(), num_classes(graph), data.num_classes());
+}
+
+void check_data(const Graph& graph, const Dataset& data) {
+  const ValueType& wanted = target_type(graph);
+  const bool wants_labels = wanted.element == Element::kIndex;
+  if (data.real_targets() == wants_labels)
+    throw_error<InvalidInput>("[--data] the targets are {}, the loss takes {}; use {}",
+                              data.real_targets() ? "numbers" : "labels",
+                              wants_labels ? "labels" : "numbers",
+                              wants_labels ? "integer targets, or a loss such as mse"
+                                           : "float targets, or another --loss");
+  if (wants_labels) check_labels(graph, wanted, data);
+  Shape shape = wanted.shape();
+  shape.erase(shape.begin());
+  if (data.target_shape() != shape)
+    throw_error<InvalidInput>(
+        "[--data] a sample's target is {}, the model's output takes {}; give targets of that size",
+        to_string(data.target_shape()), to_string(shape));
 }
 
 /// At most three kinds of batches in a step: the first sets the gradients to zero, the last reduces
@@ -74,9 +101,12 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.real = real;
   Shape sample = graph.type(graph.inputs()[0]).shape();
   sample.erase(sample.begin());
-  const int64_t classes = loss_node(graph).types.inputs[0].channels();
-  std::shared_ptr<const Dataset> data = open_dataset(config.data, sample, config.seed, classes);
+  std::shared_ptr<const Dataset> data =
+      open_dataset(config.data, sample, config.seed, num_classes(graph));
   check_data(graph, *data);
+  if (data->real_targets() && config.monitor != "loss")
+    throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",
+                              config.monitor);
   const DatasetSplit split = split_dataset(data, config.validation_fraction, config.seed);
   job.train_set = split.train;
   job.validation_set = split.validation;
@@ -92,7 +122,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
 }
 
 Field field_of(const Graph& graph, ValueId input) {
-  return graph.type(input).element == Element::kIndex ? Field::kTargets : Field::kImages;
+  return input == graph.inputs()[0] ? Field::kImages : Field::kTargets;
 }
 
 std::vector<BatchBox> loads_of(const Graph& graph, const Program& program) {

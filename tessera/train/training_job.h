@@ -3,6 +3,7 @@
 // step and for validation, the data and the order in which it is read. Made once a process, then
 // only read.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct TrainingJob {
   std::shared_ptr<const Dataset> validation_set;            // null: none
   std::vector<std::shared_ptr<const Lowered>> micro_steps;  // one per accumulated batch of a step
   Lowered validation;                                       // forward, with running statistics
+  /// Writes the weights that the run ends with to config.save_weights, after so many steps.
+  std::function<void(const std::vector<at::Tensor>& values, int64_t steps)> write_weights;
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;
 

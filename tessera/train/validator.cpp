@@ -5,6 +5,18 @@
 #include "tessera/base/error.h"
 
 namespace tessera {
+namespace {
+
+/// One channel tells two classes apart: the score of "no" is 0.
+int64_t num_classes(const Graph& graph) {
+  return std::max<int64_t>(2, graph.type(graph.outputs()[0]).channels());
+}
+
+at::Tensor class_scores(const at::Tensor& logits) {
+  return logits.size(1) > 1 ? logits : at::cat({at::zeros_like(logits), logits}, 1);
+}
+
+}  // namespace
 
 Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport)
     : job_(job),
@@ -25,7 +37,7 @@ void Validator::sum_over_ranks(std::vector<double>* numbers) {
 ConfusionCounts Validator::count_batch(int64_t batch) {
   const Graph& graph = job_.validation.graph;
   const Program& program = job_.validation.programs[transport_->rank()];
-  ConfusionCounts counts(graph.type(graph.outputs()[0]).channels());
+  ConfusionCounts counts(num_classes(graph));
   for (const Result& output : program.outputs) {
     if (output.value != graph.outputs()[0]) continue;
     Box labels_box = output.view.box;  // without the classes
@@ -35,22 +47,38 @@ ConfusionCounts Validator::count_batch(int64_t batch) {
     labels_box = Box(ranges);
     at::Tensor labels = at::empty(labels_box.shape(), at::kLong);
     loader_.load({Field::kTargets, labels_box}, batch, labels);
-    counts.add_logits(executor_.result(output), labels, kIgnoreLabel);
+    counts.add_logits(class_scores(executor_.result(output)), labels, kIgnoreLabel);
   }
   return counts;
 }
 
-ValidationResult Validator::run() {
+/// The batch's loss; the outputs stay in the executor.
+double Validator::run_batch(int64_t batch) {
   const Graph& graph = job_.validation.graph;
-  ConfusionCounts all(graph.type(graph.outputs()[0]).channels());
+  StepContext context;
+  context.seed = job_.config.seed;
+  context.load = [&](ValueId input, const Box& box, at::Tensor target) {
+    loader_.load({field_of(graph, input), box}, batch, target);
+  };
+  executor_.run(context);
+  return executor_.loss();
+}
+
+/// Over batches; where the last one is filled up, its first samples count twice.
+double Validator::mean_loss() {
+  const int64_t batches = loader_.plan().batches_per_epoch();
+  double sum = 0;
+  for (int64_t batch = 0; batch < batches; ++batch) sum += run_batch(batch);
+  executor_.release();
+  return sum / static_cast<double>(batches);
+}
+
+ValidationResult Validator::run() {
+  if (loader_.is_real(Field::kTargets)) return {mean_loss(), false, {NAN, NAN, NAN, {}, {}}};
+  ConfusionCounts all(num_classes(job_.validation.graph));
   double loss_sum = 0, weight_sum = 0;
   for (int64_t batch = 0; batch < loader_.plan().batches_per_epoch(); ++batch) {
-    StepContext context;
-    context.seed = job_.config.seed;
-    context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-      loader_.load({field_of(graph, input), box}, batch, target);
-    };
-    executor_.run(context);
+    const double loss = run_batch(batch);
     ConfusionCounts counts = count_batch(batch);
     std::vector<double> numbers = counts.as_doubles();
     sum_over_ranks(&numbers);
@@ -58,11 +86,17 @@ ValidationResult Validator::run() {
     all.add(counts);
     // A batch's loss is the mean over its labels; one without labels has none.
     const double weight = static_cast<double>(counts.total());
-    if (weight > 0) loss_sum += weight * executor_.loss();
+    if (weight > 0) loss_sum += weight * loss;
     weight_sum += weight;
   }
   executor_.release();  // the logits would stay beside the next training steps
-  return {weight_sum > 0 ? loss_sum / weight_sum : NAN, scores(all)};
+  return {weight_sum > 0 ? loss_sum / weight_sum : NAN, true, scores(all)};
+}
+
+std::string to_string(const ValidationResult& result) {
+  if (!result.has_scores) return fmt::format("loss {:.6g}", result.loss);
+  return fmt::format("loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, Dice {:.3f}", result.loss,
+                     result.scores.accuracy, result.scores.mean_iou, result.scores.mean_dice);
 }
 
 }  // namespace tessera

@@ -5,6 +5,12 @@
 #include <algorithm>
 #include <random>
 
+#include "ranks/engine/draw.h"
+#include "ranks/engine/random_arithmetic.h"
+#include "ranks/engine/random_geometry.h"
+#include "ranks/engine/random_losses.h"
+#include "ranks/engine/random_norms.h"
+#include "ranks/engine/random_pointwise.h"
 #include "tessera/base/error.h"
 #include "tessera/ops/add.h"
 #include "tessera/ops/batch_norm.h"
@@ -28,7 +34,7 @@ constexpr int64_t kMaxElements = 6000;  // of a value: hundreds of cases run in 
 
 class NetworkMaker {
  public:
-  explicit NetworkMaker(uint64_t seed) : random_(seed) {}
+  explicit NetworkMaker(uint64_t seed) : draw_(seed) {}
 
   Graph make() {
     spatial_ = static_cast<int>(integer(1, 3));
@@ -40,24 +46,25 @@ class NetworkMaker {
     for (int64_t made = 0, tries = 0; made < num_ops && tries < 200; ++tries) made += try_op();
     add_head();
     if (chance(0.2)) add_pixel_loss(pick(), "auxiliary");
+    if (chance(0.3)) random_losses(graph_, pick(), "second", draw_);
     return std::move(graph_);
   }
 
  private:
-  int64_t integer(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random_);
-  }
-  bool chance(double probability) {
-    return std::uniform_real_distribution<double>(0, 1)(random_) < probability;
-  }
+  int64_t integer(int64_t low, int64_t high) { return draw_.integer(low, high); }
+  bool chance(double probability) { return draw_.chance(probability); }
   std::vector<int64_t> per_axis(int64_t low, int64_t high) {
-    std::vector<int64_t> values;
-    for (int i = 0; i < spatial_; ++i) values.push_back(integer(low, high));
-    return values;
+    return draw_.per_axis(spatial_, low, high);
   }
   /// Mostly the newest value, so that networks get deep; at times an old one, so that they branch.
   ValueId pick() {
     return chance(0.7) ? images_.back() : images_[integer(0, std::ssize(images_) - 1)];
+  }
+  /// What the families of operators may take, with the value that they should take last.
+  std::vector<ValueId> candidates() {
+    std::vector<ValueId> values = images_;
+    values.push_back(pick());
+    return values;
   }
   std::string name(const char* kind) { return fmt::format("{}{}", kind, images_.size()); }
 
@@ -78,7 +85,7 @@ class NetworkMaker {
   }
 
   ValueId random_op() {
-    switch (integer(0, 13)) {
+    switch (integer(0, 22)) {
       case 0:
       case 1:
       case 2:
@@ -102,8 +109,19 @@ class NetworkMaker {
         return random_merge(/*concatenate=*/false);
       case 12:
         return random_merge(/*concatenate=*/true);
-      default:
+      case 13:
         return norm_relu_convolution(pick());
+      case 14:
+      case 15:
+        return random_norms(graph_, candidates(), name("norm"), draw_);
+      case 16:
+      case 17:
+        return random_pointwise(graph_, candidates(), name("function"), draw_);
+      case 18:
+      case 19:
+        return random_geometry(graph_, candidates(), name("move"), draw_);
+      default:
+        return random_arithmetic(graph_, candidates(), name("arithmetic"), draw_);
     }
   }
 
@@ -171,8 +189,7 @@ class NetworkMaker {
       for (int i = 0; i < spatial_; ++i)
         options.size.push_back(integer(1, 2 * graph_.type(x).axes[2 + i].size));
     } else {
-      for (int i = 0; i < spatial_; ++i)
-        options.scale.push_back(std::uniform_real_distribution<double>(0.4, 2.5)(random_));
+      for (int i = 0; i < spatial_; ++i) options.scale.push_back(draw_.real(0.4, 2.5));
     }
     return interpolate(graph_, x, name("resize"), options);
   }
@@ -184,8 +201,10 @@ class NetworkMaker {
     for (ValueId b : images_) {
       Shape left = graph_.type(a).shape(), right = graph_.type(b).shape();
       if (concatenate) left[1] = right[1];
-      if (left == right) partners.push_back(b);
+      // Two equal channels have no variance: a norm over them leaves nothing but rounding.
+      if (left == right && !(concatenate && a == b)) partners.push_back(b);
     }
+    if (partners.empty()) throw_error<InvalidInput>("[{}] has no partner", graph_.value(a).name);
     const ValueId b = partners[integer(0, std::ssize(partners) - 1)];
     return concatenate ? concat(graph_, {b, a}, name("concat")) : add(graph_, a, b, name("add"));
   }
@@ -208,7 +227,8 @@ class NetworkMaker {
   }
 
   void add_head() {
-    if (chance(0.5)) return add_pixel_loss(images_.back(), "head");
+    if (chance(0.3)) return random_losses(graph_, images_.back(), "head", draw_);
+    if (chance(0.4)) return add_pixel_loss(images_.back(), "head");
     // A mean over normalised pixels is zero, and so is its gradient: nothing but rounding to
     // compare. The ReLU makes the mean depend on them.
     ValueId features = chance(0.5)
@@ -226,7 +246,7 @@ class NetworkMaker {
                   loss_options(classes, 1));
   }
 
-  std::mt19937_64 random_;
+  Draw draw_;
   Graph graph_;
   int spatial_ = 2;
   std::vector<ValueId> images_;

@@ -119,15 +119,27 @@ TEST_F(NpyDatasetTest, ClassesComeFromTheOptionTheModelOrTheFile) {
   EXPECT_EQ(open({1, 4}, ",classes=8", 10)->num_classes(), 8);
 }
 
+/// Targets of another size than the images (super-resolution), and numbers instead of labels.
+TEST_F(NpyDatasetTest, RealTargets) {
+  images<float>("<f4", "(2, 1, 2, 2)", 8);
+  targets<float>("<f4", "(2, 1, 2, 4)", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
+  const auto data = open({1, 2, 2});
+  EXPECT_TRUE(data->real_targets());
+  EXPECT_EQ(data->target_shape(), (Shape{1, 2, 4}));
+  at::Tensor part = at::empty({1, 1, 2}, at::kDouble);
+  data->load_target(1, Box{{0, 1}, {1, 2}, {2, 4}}, part);
+  EXPECT_TRUE(part.equal(at::tensor({14., 15.}, at::kDouble).view({1, 1, 2})));
+}
+
 TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
   images<float>("<f4", "(2, 3, 4, 5)", 120);
-  targets<uint8_t>("|u1", "(2, 5, 4)", counting<uint8_t>(40, 3));
-  EXPECT_NE(refusal({3, 4, 5}).find("targets' shape 2x5x4 does not fit"), std::string::npos);
-  targets<uint8_t>("|u1", "(3,)", {0, 1, 2});
-  EXPECT_NE(refusal({3, 4, 5}).find("use 2x4x5 (a label per pixel) or 2 (one per image)"),
+  targets<uint8_t>("|u1", "(3, 5, 4)", counting<uint8_t>(60, 3));
+  EXPECT_NE(refusal({3, 4, 5}).find("targets' shape 3x5x4 does not fit 2 images"),
             std::string::npos);
-  targets<float>("<f4", "(2,)", {0, 1});
-  EXPECT_NE(refusal({3, 4, 5}).find("must be integers"), std::string::npos);
+  targets<uint8_t>("|u1", "(3,)", {0, 1, 2});
+  EXPECT_NE(
+      refusal({3, 4, 5}).find("samples x spatial (labels per pixel), samples (one per image)"),
+      std::string::npos);
   targets<uint8_t>("|u1", "(2,)", {0, 1});
   EXPECT_NE(refusal({3, 4, 6}).find("the file's shape is 2x3x4x5"), std::string::npos);
   EXPECT_NE(refusal({3, 4}).find("the file's shape is 2x3x4x5"), std::string::npos);
