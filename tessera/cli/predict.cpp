@@ -117,7 +117,11 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
   probabilities.finish();
 }
 
-void check_picture(const Shape& sample) {
+void check_picture(const Shape& sample, const ValueType& output) {
+  const Shape shape = output.shape();
+  if (shape.size() == 4 && !std::equal(sample.begin() + 1, sample.end(), shape.begin() + 2))
+    throw_error<InvalidInput>("[--picture] the class map {} has another size than the image {}",
+                              to_string(shape), to_string(sample));
   if (sample.size() != 3 || sample[1] * sample[2] > kMaxPicturePixels)
     throw_error<InvalidInput>("[--picture] pictures are for 2-D images of at most {} pixels",
                               kMaxPicturePixels);
@@ -162,7 +166,7 @@ int run(const Options& options) {
   const Lowered lowered = lower_prediction(job.graph(), job.plan);
   const LaunchRequest request = launch_request(options.job, job);
   forecast_within_limits(job, lowered, 0, where_ranks_live(request));
-  if (!options.picture.empty()) check_picture(sample);
+  if (!options.picture.empty()) check_picture(sample, job.graph().type(job.graph().outputs()[0]));
   const int code = run_on_ranks(request, [&](Transport& transport) {
     predict_rank(options, job, lowered, *data, transport);
     if (transport.rank() != 0) return;

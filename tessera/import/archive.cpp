@@ -4,6 +4,8 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string_view>
 
 #include "tessera/base/error.h"
@@ -14,9 +16,18 @@ namespace {
 constexpr const char* kHowToSave =
     "save the model with torch.jit.script(model).save('model.pt') or torch.jit.trace";
 
-std::string first_line(const std::string& words) { return words.substr(0, words.find('\n')); }
+/// The reader's own words, unless they are about its own inside.
+std::string reason(const std::exception& error) {
+  const std::string words = error.what();
+  for (const char* inside :
+       {"INTERNAL ASSERT", "std::", "vector::", "_M_", "basic_string", "map::"})
+    if (words.find(inside) != std::string::npos) return "its parts do not fit together";
+  return words.substr(0, words.find('\n'));
+}
 
-void check_is_readable(const std::string& path) {
+}  // namespace
+
+void check_is_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status))
@@ -25,10 +36,7 @@ void check_is_readable(const std::string& path) {
     throw_error<InvalidInput>("[{}] is not a file; give the file that torch.jit.save wrote", path);
 }
 
-}  // namespace
-
 void check_archive(const std::string& path) {
-  check_is_readable(path);
   try {
     caffe2::serialize::PyTorchStreamReader reader(path);
     bool has_code = false;
@@ -50,7 +58,7 @@ void check_archive(const std::string& path) {
     throw;
   } catch (const std::exception& error) {
     throw_error<InvalidInput>("[{}] is no TorchScript archive, or a damaged one ({}); {}", path,
-                              first_line(error.what()), kHowToSave);
+                              reason(error), kHowToSave);
   }
 }
 
@@ -73,17 +81,47 @@ void check_bounds(const at::Tensor& tensor, const std::string& name) {
       "the tensor {} reaches beyond its storage of {} bytes; the file is damaged", name, bytes);
 }
 
+namespace {
+
+/// Bytes of each tensor's record in the archive, how many of each size.
+std::map<size_t, int> record_sizes(const std::string& path) {
+  caffe2::serialize::PyTorchStreamReader reader(path);
+  std::map<size_t, int> sizes;
+  for (const std::string& record : reader.getAllRecords())
+    if (record.starts_with("data/") || record.starts_with("constants/"))
+      ++sizes[std::get<1>(reader.getRecord(record))];
+  return sizes;
+}
+
+/// TorchScript believes the file in how long a storage is, whatever its record holds.
+void check_storages(const torch::jit::Module& module, const std::string& path) {
+  std::map<size_t, int> sizes = record_sizes(path);
+  std::set<const void*> seen;
+  for (const auto& item : module.named_attributes()) {
+    if (!item.value.isTensor()) continue;
+    const at::Tensor tensor = item.value.toTensor();
+    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.has_storage()) continue;
+    check_bounds(tensor, item.name);
+    const size_t bytes = tensor.storage().nbytes();
+    if (bytes == 0 || !seen.insert(tensor.storage().data()).second) continue;
+    if (--sizes[bytes] < 0)
+      throw_error<InvalidInput>("no record of the file has the {} bytes of {}; it is damaged",
+                                bytes, item.name);
+  }
+}
+
+}  // namespace
+
 torch::jit::Module load_module(const std::string& path) {
   try {
     const torch::jit::Module module = torch::jit::load(path, at::Device(at::kCPU));
-    for (const auto& item : module.named_attributes())
-      if (item.value.isTensor()) check_bounds(item.value.toTensor(), item.name);
+    check_storages(module, path);
     return module;
   } catch (const InvalidInput& error) {
     throw_error<InvalidInput>("[{}] {}", path, error.what());
   } catch (const std::exception& error) {
-    throw_error<InvalidInput>("[{}] TorchScript cannot read it: {}; {}", path,
-                              first_line(error.what()), kHowToSave);
+    throw_error<InvalidInput>("[{}] TorchScript cannot read it: {}; {}", path, reason(error),
+                              kHowToSave);
   }
 }
 

@@ -7,6 +7,9 @@
 
 namespace tessera {
 
+/// Throws InvalidInput unless there is such a file.
+void check_is_file(const std::string& path);
+
 /// Throws InvalidInput unless the file is an archive that torch.jit.save wrote, and Unsupported
 /// where loading it would run code of its own (__setstate__).
 void check_archive(const std::string& path);

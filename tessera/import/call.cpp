@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "tessera/import/source_place.h"
+
 namespace tessera {
 
 Call::Call(const torch::jit::Node& node, std::vector<Symbol> arguments, Interpreter& interpreter)
@@ -204,7 +206,7 @@ Symbols Call::result(ValueId value) {
   const auto& self = std::get<TensorPointer>(arguments_[0]);
   if (graph().type(value).shape() != graph().type(self->value).shape())
     refuse("changes the shape of a tensor in place");
-  write_in_place(self, value);
+  write_in_place(self, value, op_ + " at " + source_place(node_));
   return {self};
 }
 

@@ -68,6 +68,7 @@ void add_unread_weights(const torch::jit::Module& module, ImportedModel* model) 
 
 ImportedModel import_module(const std::string& path, const Shape& input) {
   ImportedModel model;
+  check_archive(path);
   const torch::jit::Module module = load_module(path);
   const ValueId image = model.graph.add_input("image", ValueType::image(input));
   const std::string file = std::filesystem::path(path).filename().string();
@@ -91,7 +92,7 @@ ImportedModel import_module(const std::string& path, const Shape& input) {
 }  // namespace
 
 ImportedModel import_torchscript(const std::string& path, const Shape& input) {
-  check_archive(path);
+  check_is_file(path);
   TrialLimits limits;
   limits.memory_bytes += 6 * static_cast<int64_t>(std::filesystem::file_size(path));
   try_in_child(path, limits, [&] { import_module(path, input); });

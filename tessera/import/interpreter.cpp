@@ -13,7 +13,8 @@ namespace tessera {
 namespace {
 
 /// Far above any network, far below what a hostile loop may ask for.
-constexpr int64_t kMaxSteps = 2'000'000;
+constexpr int64_t kMaxSteps = 400'000;
+constexpr size_t kMaxOperators = 10'000;
 
 /// Tied weights are one tensor under several names.
 std::string storage_key(const at::Tensor& tensor) {
@@ -35,14 +36,15 @@ Symbol Interpreter::run(const torch::jit::Module& module, ValueId image) {
   torch::jit::Inline(*graph);
   const auto& arguments = method.function().getSchema().arguments();
   if (graph->inputs().size() < 2)
-    throw_error<InvalidInput>("[{}] forward() takes no tensor; it must take one image", file_);
+    throw_error<InvalidInput>("[{}] forward() takes no input; it must take one image", file_);
   symbols_[graph->inputs()[0]] = ObjectSymbol{module._ivalue(), ""};
   symbols_[graph->inputs()[1]] = make_tensor(image, graph_.type(image).num_axes());
   for (size_t i = 2; i < graph->inputs().size(); ++i) {
     if (i >= arguments.size() || !arguments[i].default_value())
       throw_error<InvalidInput>(
-          "[{}] forward() takes {} arguments without a default; Tessera feeds one image: give the "
-          "others defaults, or wrap the model in a module that takes one tensor",
+          "[{}] forward() takes {} inputs; Tessera feeds one image: give the others default "
+          "values, "
+          " or wrap the model in a module that takes one tensor",
           file_, graph->inputs().size() - 1);
     symbols_[graph->inputs()[i]] = known(*arguments[i].default_value());
   }
@@ -59,8 +61,9 @@ std::vector<Symbol> Interpreter::run_block(const torch::jit::Block& block) {
 }
 
 void Interpreter::run_node(const Node& node) {
-  if (++num_steps_ > kMaxSteps)
-    refuse(node, "the code runs more than two million operations for one image");
+  if (++num_steps_ > kMaxSteps) refuse(node, "the code takes more than 400000 steps for one image");
+  if (graph_.nodes().size() > kMaxOperators)
+    refuse(node, "the code makes more than 10000 operators for one image");
   namespace prim = c10::prim;
   if (node.kind() == prim::If) return run_if(node);
   if (node.kind() == prim::Loop) return run_loop(node);
@@ -94,7 +97,7 @@ void Interpreter::run_loop(const Node& node) {
   for (size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(input(node, i));
   for (int64_t i = 0; i < limit && going; ++i) {
     if (++num_steps_ > kMaxSteps)
-      refuse(node, "the loop runs more than two million times for one image");
+      refuse(node, "the loop takes more than 400000 steps for one image");
     symbols_[body.inputs()[0]] = c10::IValue(i);
     for (size_t k = 0; k < carried.size(); ++k) symbols_[body.inputs()[k + 1]] = carried[k];
     std::vector<Symbol> results = run_block(body);
@@ -191,22 +194,19 @@ void Interpreter::set_attribute(const Node& node) {
 }
 
 void Interpreter::run_operator(const Node& node) {
-  std::vector<Symbol> arguments = inputs(node);
-  if (std::optional<std::vector<Symbol>> results = run_known(node, arguments)) {
-    bind_all(node, *results);
-    return;
-  }
-  Call call(node, std::move(arguments), *this);
-  const Operator* op = find_operator(call.op());
-  if (!op) call.refuse("is not supported; " + remedy_for(call.op()));
+  const std::string op = node.kind().toQualString();
   try {
-    bind_all(node, op->import(call));
-  } catch (const Unsupported&) {
-    throw;
+    std::vector<Symbol> arguments = inputs(node);
+    if (std::optional<std::vector<Symbol>> results = run_known(node, arguments)) {
+      bind_all(node, *results);
+      return;
+    }
+    Call call(node, std::move(arguments), *this);
+    const Operator* found = find_operator(op);
+    if (!found) call.refuse("is not supported; " + remedy_for(op));
+    bind_all(node, found->import(call));
   } catch (const InvalidInput& error) {
-    const std::string_view words = error.what();
-    if (words.find(file_) != std::string_view::npos) throw;
-    throw_error<InvalidInput>("[{}] {} at {}: {}", file_, call.op(), source_place(node), words);
+    throw_error<InvalidInput>("[{}] {} at {}: {}", file_, op, source_place(node), error.what());
   }
 }
 

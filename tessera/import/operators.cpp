@@ -42,6 +42,14 @@ constexpr Remedy kRemedies[] = {
     {"aten::Float",
      "it asks for the number of training steps so far (nn.BatchNorm2d(momentum=None) does); give "
      "momentum a number"},
+    {"aten::gt",
+     "it compares data; let branches depend on shapes or attributes, and use relu or clamp"},
+    {"aten::lt",
+     "it compares data; let branches depend on shapes or attributes, and use relu or clamp"},
+    {"aten::ge",
+     "it compares data; let branches depend on shapes or attributes, and use relu or clamp"},
+    {"aten::le",
+     "it compares data; let branches depend on shapes or attributes, and use relu or clamp"},
     {"fork", "write the branches one after the other; Tessera runs them in parallel by placement"},
 };
 

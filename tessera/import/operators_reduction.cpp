@@ -35,7 +35,10 @@ ValueId drop(Call& call, ValueId value, const std::set<int>& axes) {
 }
 
 Symbols import_sum(Call& call, ChannelHow over_channels, SpaceHow over_space) {
-  if (!call.has("dim")) call.refuse("reduces the whole tensor; give the axes: dim=(2, 3)");
+  if (!call.has("dim"))
+    call.refuse(
+        "reduces the whole tensor to one number, which depends on all of the data; give the axes: "
+        "dim=(2, 3)");
   if (call.has("dtype")) call.refuse("changes the type; leave dtype out");
   const ValueId x = call.image("self");
   const TensorPointer tensor = call.tensor("self");
@@ -75,7 +78,10 @@ Symbols import_max(Call& call) {
   if (call.has("other"))
     return call.result(arithmetic(call.graph(), call.image("self"), call.image("other"),
                                   call.name("maximum"), Arithmetic::kMaximum));
-  if (!call.has("dim")) call.refuse("reduces the whole tensor; give the axis: dim=1");
+  if (!call.has("dim"))
+    call.refuse(
+        "reduces the whole tensor to one number, which depends on all of the data; give the axis: "
+        "dim=1");
   const TensorPointer x = call.tensor("self");
   Symbols results = maximum_over_channels(call, call.axis("dim", *x), call.flag("keepdim"));
   results.push_back(UnknownSymbol{"the indices of a maximum, which Tessera does not give"});

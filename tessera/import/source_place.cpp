@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <regex>
 #include <tuple>
 #include <vector>
 
@@ -11,15 +12,28 @@ namespace {
 
 struct Position {
   std::string file;
-  size_t line = 0;
+  std::string line;
 };
 
-std::optional<Position> position_of(torch::jit::SourceRange range) {
+/// PyTorch's own layers and functions.
+bool is_torch(const Position& position) {
+  return position.file.find("/torch/") != std::string::npos;
+}
+
+/// What a range knows: one position, or the whole Python stack, "net.py(12): forward" a line, that
+/// a trace leaves. The innermost comes first.
+std::vector<Position> positions_of(torch::jit::SourceRange range) {
   // The file holds code of its own; it remembers the user's source that it was made from.
   if (const auto original = range.findSourceRangeThatGenerated()) range = *original;
+  std::vector<Position> positions;
+  const std::string text = range.str();
+  static const std::regex kFrame(R"((\S+\.py)\((\d+)\): )");
+  for (std::sregex_iterator match(text.begin(), text.end(), kFrame), end; match != end; ++match)
+    positions.push_back({(*match)[1], (*match)[2]});
   const auto at = range.file_line_col();
-  if (!at) return std::nullopt;
-  return Position{std::get<0>(*at), static_cast<size_t>(std::get<1>(*at))};
+  if (positions.empty() && at && !std::get<0>(*at).empty())
+    positions.push_back({std::get<0>(*at), std::to_string(std::get<1>(*at))});
+  return positions;
 }
 
 }  // namespace
@@ -45,14 +59,14 @@ std::string source_place(const torch::jit::Node& node) {
     for (auto call = calls.rbegin(); call != calls.rend(); ++call)
       frames.push_back(std::get<1>(*call));
   }
+  std::optional<Position> found;
+  for (const torch::jit::SourceRange& frame : frames)
+    for (const Position& position : positions_of(frame))
+      if (!found || (is_torch(*found) && !is_torch(position))) found = position;
   std::string place = "an unknown place";
-  for (const torch::jit::SourceRange& frame : frames) {
-    const std::optional<Position> position = position_of(frame);
-    if (!position) continue;
-    place = fmt::format("{}:{}", position->file.substr(position->file.find_last_of('/') + 1),
-                        position->line);
-    if (position->file.find("/torch/") == std::string::npos) break;  // the user's own
-  }
+  if (found)
+    place =
+        fmt::format("{}:{}", found->file.substr(found->file.find_last_of('/') + 1), found->line);
   const std::string path = module_path(node);
   return path.empty() ? place : fmt::format("{} (in {})", place, path);
 }

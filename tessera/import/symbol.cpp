@@ -62,12 +62,13 @@ std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& bas
   return view;
 }
 
-void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value) {
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
+                    const std::string& writer) {
   for (const std::weak_ptr<TensorSymbol>& member : tensor->aliases->members)
     if (const auto other = member.lock(); other && other != tensor)
-      other->stale =
-          "it shares memory with a tensor that was changed in place after it was made; use the "
-          "operator without the trailing underscore (or inplace=False) there";
+      other->stale = "it shares memory with what " + writer +
+                     " has changed in place since; use the form without the trailing underscore, "
+                     "or inplace=False";
   tensor->value = value;
 }
 
@@ -111,7 +112,7 @@ std::string describe(const Symbol& symbol) {
     }
     std::string operator()(const WeightSymbol& weight) const { return "the weight " + weight.name; }
     std::string operator()(const CounterSymbol& counter) const {
-      return "the counter " + counter.name;
+      return "the integer tensor " + counter.name;
     }
     std::string operator()(const ObjectSymbol& object) const {
       return "the module " + (object.path.empty() ? std::string("itself") : object.path);

@@ -92,8 +92,9 @@ std::shared_ptr<TensorSymbol> make_tensor(ValueId value, int num_axes);
 /// A tensor that shares `base`'s memory.
 std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& base, ValueId value,
                                         std::vector<int> order);
-/// An operator wrote `value` into the tensor: its views may not be read any more.
-void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value);
+/// The operator `writer` wrote `value` into the tensor: its views may not be read any more.
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
+                    const std::string& writer);
 
 /// A known value; lists, tuples and dictionaries are taken apart.
 Symbol known(const c10::IValue& value);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -87,9 +88,11 @@ void try_in_child(const std::string& subject, const TrialLimits& limits,
   }
   if (WIFSIGNALED(status))
     throw_error<InvalidInput>(
-        "[{}] reading it ended in {} (limits: {} CPU seconds, {} GiB); the file is damaged or "
-        "hostile",
-        subject, strsignal(WTERMSIG(status)), limits.cpu_seconds, limits.memory_bytes >> 30);
+        "[{}] the reader {} (signal {}); the file is damaged or hostile", subject,
+        WTERMSIG(status) == SIGXCPU
+            ? fmt::format("was stopped after {} CPU seconds", limits.cpu_seconds)
+            : fmt::format("crashed, with {} GiB at hand", limits.memory_bytes >> 30),
+        WTERMSIG(status));
   switch (WEXITSTATUS(status)) {
     case kFine:
       return;

@@ -94,6 +94,8 @@ BatchLoader TrainingJob::validation_loader() const {
 
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
                              at::ScalarType real) {
+  if (graph.num_trainable() == 0)
+    throw_error<InvalidInput>("[train] the model has no parameter to train");
   TrainingJob job;
   job.config = config;
   job.graph = graph;

@@ -1,48 +1,20 @@
 // The program as a user meets it: results, JSON, exit codes and messages.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/program.h"
+
 namespace {
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Outcome tessera(const std::string& arguments) {
-  const std::string err = testing::TempDir() + "tessera_stderr_" + std::to_string(getpid());
-  const std::string command =
-      std::string("timeout 60 ") + TESSERA_PROGRAM + " " + arguments + " 2>" + err;
-  Outcome outcome;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::array<char, 4096> chunk;
-  for (size_t n; (n = fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
-    outcome.out.append(chunk.data(), n);
-  const int status = pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.err = read_all(err);
-  std::remove(err.c_str());
-  return outcome;
-}
 
 TEST(Cli, HelpIsThereForEveryCommand) {
   EXPECT_EQ(tessera("--help").exit_code, 0);
   EXPECT_EQ(tessera("--version").exit_code, 0);
-  for (const char* command : {"models", "verify", "plan", "bench"}) {
+  for (const char* command : {"models", "verify", "plan", "bench", "inspect"}) {
     const Outcome outcome = tessera(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_NE(outcome.out.find("--json"), std::string::npos) << command;

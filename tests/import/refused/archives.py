@@ -7,7 +7,7 @@ import zipfile
 from .archive_surgery import CODE, place_of, replace_member, replace_text, rewrite, write_plain
 from .refusal import REFUSED_OR_FINE, add, file
 
-DAMAGED = ["TorchScript"]
+DAMAGED = ["TorchScript", "damaged"]
 
 
 def truncated_at(fraction):
@@ -124,19 +124,19 @@ def unknown_operator_in_code(path):
     replace_text(path, CODE, b"return (conv).forward(x, )", b"return ops.evil.run(x, )")
 
 
-@file(["recurs", "TorchScript", "itself"])
+@file(["recurs", "TorchScript", "itself", "damaged"])
 def forward_calls_itself(path):
     replace_text(path, CODE, b"return (conv).forward(x, )", b"return (self).forward(x, )")
 
 
-@file(["TorchScript", "nest", "deep"])
+@file(["TorchScript", "nest", "deep", "damaged"])
 def deep_parentheses(path):
     depth = 200000
     nested = b"(" * depth + b"x" + b")" * depth
     replace_text(path, CODE, b"(conv).forward(x, )", b"(conv).forward(" + nested + b", )")
 
 
-@file(["TorchScript", "nest", "deep"], codes=REFUSED_OR_FINE)
+@file(["TorchScript", "nest", "deep", "damaged"], codes=REFUSED_OR_FINE)
 def deep_blocks(path):
     lines = [b"    conv = self.conv\n"]
     for depth in range(3000):

@@ -102,7 +102,7 @@ class GrowingList(Conv):
 
 
 @network(
-    ["large", "elements", "memory", "aten::mul", "aten::str", "long"],
+    ["aten::zeros"],
     exports=("script",),
     points_to_source=False,
 )

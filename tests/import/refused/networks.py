@@ -52,7 +52,7 @@ class CumulativeSum(Conv):
         return self.conv(x).cumsum(dim=2)
 
 
-@network(["aten::grid_sampler", "aten::affine_grid_generator"])
+@network(["aten::eye", "aten::affine_grid_generator"])
 class GridSample(Conv):
     def forward(self, x):
         x = self.conv(x)
@@ -165,7 +165,7 @@ class TransposesBatch(Conv):
         return self.conv(x).transpose(0, 1)
 
 
-@network(["aten::transpose", "aten::permute", "aten::t"])
+@network(["permuted differently"])
 class TransposesSpace(Conv):
     def forward(self, x):
         x = self.conv(x)
@@ -185,7 +185,7 @@ class RandomNoise(Conv):
         return x + torch.rand_like(x)
 
 
-@network(["aten::bernoulli"])
+@network(["aten::full_like", "aten::bernoulli"])
 class StochasticDepth(Conv):
     def forward(self, x):
         x = self.conv(x)
@@ -246,7 +246,8 @@ class CastsToHalf(Conv):
         return self.conv(x).half().float()
 
 
-@network(["aten::batch_norm", "momentum", "cumulative"])
+# A trace holds the factor of its first step as a number, and so does PyTorch that loads it.
+@network(["aten::batch_norm", "momentum", "cumulative"], exports=("script",))
 class CumulativeAverage(Conv):
     def __init__(self):
         super().__init__()

@@ -7,7 +7,7 @@ from pathlib import Path
 from .archive_surgery import CODE, replace_member, replace_text, rewrite
 from .refusal import FINE, REFUSED_OR_FINE, add, file
 
-DAMAGED = ["TorchScript"]
+DAMAGED = ["TorchScript", "damaged"]
 MARKER = "marker_of_a_pickle_that_was_run"  # in the working folder; the runner looks for it
 
 HEAD = b"\x80\x02"
@@ -84,7 +84,7 @@ tensor("too_long", sizes=(700, 3, 3, 3))
 tensor("huge", sizes=(1 << 40, 3, 3, 3))
 tensor("overflowing", sizes=(1 << 62, 1 << 62, 1 << 62, 3))
 tensor("negative_size", sizes=(-7, 3, 3, 3))
-tensor("negative_stride", strides=(-27, 9, 3, 1))
+tensor("negative_stride", strides=(-27, 9, 3, 1), codes=REFUSED_OR_FINE)
 tensor("huge_stride", strides=(1 << 60, 9, 3, 1))
 tensor("offset_out_of_bounds", offset=1 << 40)
 tensor("negative_offset", offset=-8)
@@ -114,7 +114,7 @@ def saved_on_a_gpu(path):
     replace_text(path, "data.pkl", text("cpu"), text("cuda:0"))
 
 
-@file(["self", "recurs", "TorchScript", "cycle"])
+@file(["self", "recurs", "TorchScript", "cycle", "damaged"])
 def module_holds_itself(path):
     def edit(contents):
         contents[CODE] = (

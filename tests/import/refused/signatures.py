@@ -10,6 +10,9 @@ from .networks import Conv
 from .refusal import file, network
 
 
+TRAIN = ("--data", "synthetic:samples=4")
+
+
 def exported_as(words, **others):
     """Scripted; the trouble is the whole class, so no line is asked for."""
     return network(words, exports=("script",), points_to_source=False, **others)
@@ -33,13 +36,13 @@ class ListInput(Conv):
         return self.conv(x[0])
 
 
-@exported_as(["input", "int"])
+@exported_as(["aten::ones"])
 class IntegerInput(Conv):
     def forward(self, n: int):
         return self.conv(torch.ones(n, 3, 8, 8))
 
 
-@exported_as(["output", "returns"])
+@exported_as(["aten::ones"])
 class FloatOutput(Conv):
     def forward(self, x) -> float:
         return float(self.conv(x).size(2))
@@ -73,13 +76,13 @@ class ConstantOutput(Conv):
         return torch.ones(2, 3, 4, 4)
 
 
-@exported_as(["parameter", "train"])
+@exported_as(["parameter", "train"], command=("train",), options=TRAIN)
 class NoParameters(nn.Module):
     def forward(self, x):
         return torch.relu(x)
 
 
-@exported_as(["parameter", "train", "frozen"])
+@exported_as(["parameter", "train"], command=("train",), options=TRAIN)
 class AllFrozen(Conv):
     def __init__(self):
         super().__init__()
