@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-/// The most elements that one value or parameter may have. Far beyond any memory, and small enough
+/// The most elements that an input or a parameter may have (values: see Graph::add_node). Far beyond any memory, and small enough
 /// that sums of bytes and FLOPs over a whole graph stay inside 64 bits.
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 
@@ -113,8 +113,6 @@ Graph build_model(const std::string& spec, const Shape& input) {
   const Shape& shape = input.empty() ? model.default_input : input;
   check_input(model, shape);
   Graph graph = model.build(options, shape);
-  for (const Value& value : graph.values())
-    check_volume(value.type.shape(), fmt::format("[{}] value {} of shape", model.name, value.name));
   for (const Parameter& parameter : graph.parameters())
     check_volume(parameter.shape,
                  fmt::format("[{}] parameter {} of shape", model.name, parameter.name));

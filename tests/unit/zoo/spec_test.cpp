@@ -172,7 +172,7 @@ TEST(Spec, RefusesMoreElementsThanCanBeCounted) {
                              {int64_t{1} << 32, 1, int64_t{1} << 32},
                              {1, 1, int64_t{1} << 49}})
     expect_refusal("cnn1d", input, "has more than 2^48 elements");
-  expect_refusal("cnn1d", {1, 1, int64_t{1} << 48}, "value block1.conv of shape");
+  expect_refusal("cnn1d", {1, 1, int64_t{1} << 48}, "[convolution block1.conv] its output");
   expect_refusal("cnn1d", {1, int64_t{1} << 44, 16}, "parameter block1.conv.weight of shape");
   EXPECT_EQ(refusal("unet2d:base=16", {1, 3, 200'000, 200'000}), "");
 }
