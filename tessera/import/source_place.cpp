@@ -15,9 +15,9 @@ struct Position {
   std::string line;
 };
 
-/// PyTorch's own layers and functions.
+/// PyTorch's own layers and functions, and the code that it wrote into the file.
 bool is_torch(const Position& position) {
-  return position.file.find("/torch/") != std::string::npos;
+  return position.file.find("/torch/") != std::string::npos || position.file.starts_with("code/");
 }
 
 /// What a range knows: one position, or the whole Python stack, "net.py(12): forward" a line, that
@@ -34,6 +34,23 @@ std::vector<Position> positions_of(torch::jit::SourceRange range) {
   if (positions.empty() && at && !std::get<0>(*at).empty())
     positions.push_back({std::get<0>(*at), std::to_string(std::get<1>(*at))});
   return positions;
+}
+
+std::optional<Position> user_position(const torch::jit::Node& node) {
+  for (const Position& position : positions_of(node.sourceRange()))
+    if (!is_torch(position)) return position;
+  return std::nullopt;
+}
+
+/// The user's line nearest to the node. Inlining a function of PyTorch's keeps no trace of who
+/// called it, but what the user does with the result stands behind it.
+std::optional<Position> user_position_near(const torch::jit::Node& node) {
+  for (const torch::jit::Node* at = &node; at; at = at->owningBlock()->owningNode()) {
+    const torch::jit::Node* end = at->owningBlock()->return_node();
+    for (const torch::jit::Node* next = at; next && next != end; next = next->next())
+      if (const std::optional<Position> position = user_position(*next)) return position;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -63,6 +80,8 @@ std::string source_place(const torch::jit::Node& node) {
   for (const torch::jit::SourceRange& frame : frames)
     for (const Position& position : positions_of(frame))
       if (!found || (is_torch(*found) && !is_torch(position))) found = position;
+  if (!found || is_torch(*found))
+    if (const std::optional<Position> near = user_position_near(node)) found = near;
   std::string place = "an unknown place";
   if (found)
     place =

@@ -87,7 +87,7 @@ class EndlessLoop(Conv):
 
 
 @network(
-    ["loop", "iterations", "steps", "long", "large", "elements"],
+    ["loop", "iterations", "steps", "long", "large", "elements", "items"],
     exports=("script",),
     points_to_source=False,
 )
