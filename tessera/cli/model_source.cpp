@@ -40,6 +40,12 @@ LoadedModel load_model(const ModelSource& source) {
     loaded.graph = build_model(source.model, input);
     if (source.loss.empty() && source.output_weights.empty()) return loaded;
     loaded.graph = prune(loaded.graph, Losses::kDrop);
+    if (loaded.graph.outputs().size() > 1 && source.output_weights.empty())
+      throw_error<InvalidInput>(
+          "[--loss] {} has {} outputs; say with --output-weights what the loss of each counts, "
+          "such "
+          "as 1,0.4",
+          source.model, loaded.graph.outputs().size());
   }
   LossOptions losses;
   losses.spec = source.loss.empty() ? fitting_loss(loaded.graph) : source.loss;

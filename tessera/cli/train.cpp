@@ -8,7 +8,9 @@
 #include "tessera/cli/job_options.h"
 #include "tessera/cli/launch.h"
 #include "tessera/cli/parse.h"
+#include "tessera/data/dataset.h"
 #include "tessera/import/import.h"
+#include "tessera/loss/loss_spec.h"
 #include "tessera/train/config_layer.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/trainer.h"
@@ -43,6 +45,23 @@ std::string input_of(const TrainConfig& config) {
                                                     : parse_sizes(config.input, "--input");
   sizes[0] = config.batch;
   return to_string(sizes);
+}
+
+/// Data sets write one label for pixels that do not count, and so does the filling of the last
+/// validation batch.
+void check_ignored_label(const std::string& loss) {
+  if (loss.empty()) return;
+  for (const LossTerm& term : parse_loss(loss).terms)
+    std::visit(
+        [&](const auto& options) {
+          if constexpr (requires { options.ignore_index; })
+            if (options.ignore_index != kIgnoreLabel)
+              throw_error<InvalidInput>(
+                  "[--loss] {} ignores the label {}; in training the data says what to ignore: "
+                  "--data npy:images.npy,targets.npy,ignore={}",
+                  term.name, options.ignore_index, options.ignore_index);
+        },
+        term.options);
 }
 
 JobOptions job_options(const TrainConfig& config, const std::string& memory) {
@@ -92,6 +111,7 @@ void report(const TrainOutcome& outcome, const Options& options) {
 
 int run(const Options& options) {
   const TrainConfig config = read_config(options);
+  check_ignored_label(config.loss);
   const Job job = resolve(job_options(config, options.memory));
   const LaunchRequest request{config.launch, job.plan.num_ranks(), static_cast<int>(config.threads),
                               config.timeout_seconds};

@@ -90,7 +90,12 @@ void NpyDataset::check_targets() const {
 
 void NpyDataset::set_labels(int64_t num_classes, int64_t ignored) {
   ignored_ = ignored;
-  if (real_targets()) return;
+  if (real_targets()) {
+    if (ignored != kNoLabel)
+      throw_error<InvalidInput>("[npy] {}: numbers cannot be ignored; leave ignore={} out",
+                                targets_.path(), ignored);
+    return;
+  }
   num_classes_ = num_classes > 0 ? num_classes : largest_label() + 1;
 }
 

@@ -13,7 +13,7 @@ constexpr int64_t kMaxElements = int64_t{1} << 48;
 void check_volume(const Node& node) {
   int64_t volume = 1;
   for (int64_t size : node.types.output.shape()) {
-    if (size > kMaxElements / volume)
+    if (size < 0 || size > kMaxElements / volume)
       throw_error<InvalidInput>(
           "[{} {}] its output {} has more than 2^48 elements; use a smaller input", node.op->kind(),
           node.name, to_string(node.types.output));

@@ -3,10 +3,11 @@
 namespace tessera {
 namespace {
 
-Graph copy(const Graph& graph, const ReplaceNode& replace, const std::vector<bool>& keep_input) {
+Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const ReplaceNode& replace,
+           const std::vector<bool>& keep_input) {
   Graph result;
   std::vector<ValueId> ids(graph.values().size(), -1);
-  for (const Parameter& parameter : graph.parameters()) result.add_parameter(parameter);
+  for (const Parameter& parameter : parameters) result.add_parameter(parameter);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const ValueId input = graph.inputs()[i];
     if (keep_input[i]) ids[input] = result.add_input(graph.value(input).name, graph.type(input));
@@ -23,14 +24,33 @@ Graph copy(const Graph& graph, const ReplaceNode& replace, const std::vector<boo
   return result;
 }
 
+Graph transform_with(const Graph& graph, const std::vector<Parameter>& parameters,
+                     const ReplaceNode& replace, UnreadInputs unread) {
+  std::vector<bool> keep(graph.inputs().size(), true);
+  Graph result = copy(graph, parameters, replace, keep);
+  if (unread == UnreadInputs::kKeep) return result;
+  for (size_t i = 0; i < keep.size(); ++i) keep[i] = !result.value(result.inputs()[i]).uses.empty();
+  return copy(graph, parameters, replace, keep);
+}
+
+/// The parameters, frozen where no live node reads them: an optimiser must not decay what has no
+/// gradient.
+std::vector<Parameter> freeze_unread(const Graph& graph, const std::vector<bool>& live) {
+  std::vector<bool> read(graph.parameters().size(), false);
+  for (const Node& node : graph.nodes())
+    if (live[node.output])
+      for (ParameterId id : node.parameters) read[id] = true;
+  std::vector<Parameter> parameters = graph.parameters();
+  for (size_t id = 0; id < parameters.size(); ++id)
+    if (!read[id] && parameters[id].role == ParameterRole::kTrainable)
+      parameters[id].role = ParameterRole::kFrozen;
+  return parameters;
+}
+
 }  // namespace
 
 Graph transform(const Graph& graph, const ReplaceNode& replace, UnreadInputs unread) {
-  std::vector<bool> keep(graph.inputs().size(), true);
-  Graph result = copy(graph, replace, keep);
-  if (unread == UnreadInputs::kKeep) return result;
-  for (size_t i = 0; i < keep.size(); ++i) keep[i] = !result.value(result.inputs()[i]).uses.empty();
-  return copy(graph, replace, keep);
+  return transform_with(graph, graph.parameters(), replace, unread);
 }
 
 Graph prune(const Graph& graph, Losses losses) {
@@ -46,8 +66,8 @@ Graph prune(const Graph& graph, Losses losses) {
   const auto drop_dead = [&](Graph&, const Node& node, const std::vector<ValueId>&) {
     return live[node.output] ? std::optional<ValueId>() : std::optional<ValueId>(-1);
   };
-  return transform(graph, drop_dead,
-                   losses == Losses::kDrop ? UnreadInputs::kDrop : UnreadInputs::kKeep);
+  return transform_with(graph, freeze_unread(graph, live), drop_dead,
+                        losses == Losses::kDrop ? UnreadInputs::kDrop : UnreadInputs::kKeep);
 }
 
 }  // namespace tessera

@@ -28,7 +28,8 @@ Graph transform(const Graph& graph, const ReplaceNode& replace,
                 UnreadInputs unread = UnreadInputs::kKeep);
 
 /// The nodes that an output depends on, or a loss where losses are kept; and norms, whose running
-/// statistics count by themselves. Without losses, targets are no inputs any more.
+/// statistics count by themselves. Without losses, targets are no inputs any more. Parameters that
+/// no node reads any more are frozen.
 enum class Losses { kKeep, kDrop };
 Graph prune(const Graph& graph, Losses losses);
 

@@ -3,6 +3,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -25,6 +26,12 @@ std::string reason(const std::exception& error) {
   return words.substr(0, words.find('\n'));
 }
 
+std::string lower_case(std::string text) {
+  for (char& letter : text)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
 }  // namespace
 
 void check_is_file(const std::string& path) {
@@ -40,8 +47,14 @@ void check_archive(const std::string& path) {
   try {
     caffe2::serialize::PyTorchStreamReader reader(path);
     bool has_code = false;
+    std::set<std::string> seen;
     for (const std::string& record : reader.getAllRecords()) {
-      if (!record.starts_with("code/") || !record.ends_with(".py")) continue;
+      // TorchScript finds records whatever their case: what it takes for code must be seen here.
+      const std::string name = lower_case(record);
+      if (!seen.insert(name).second)
+        throw_error<InvalidInput>("[{}] holds {} twice; the file is damaged or hostile", path,
+                                  name);
+      if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
       has_code = true;
       const auto [data, size] = reader.getRecord(record);
       const std::string_view code(static_cast<const char*>(data.get()), size);
@@ -94,28 +107,46 @@ std::map<size_t, int> record_sizes(const std::string& path) {
 }
 
 /// TorchScript believes the file in how long a storage is, whatever its record holds.
-void check_storages(const torch::jit::Module& module, const std::string& path) {
-  std::map<size_t, int> sizes = record_sizes(path);
-  std::set<const void*> seen;
-  for (const auto& item : module.named_attributes()) {
-    if (!item.value.isTensor()) continue;
-    const at::Tensor tensor = item.value.toTensor();
-    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.has_storage()) continue;
-    check_bounds(tensor, item.name);
-    const size_t bytes = tensor.storage().nbytes();
-    if (bytes == 0 || !seen.insert(tensor.storage().data()).second) continue;
-    if (--sizes[bytes] < 0)
-      throw_error<InvalidInput>("no record of the file has the {} bytes of {}; it is damaged",
-                                bytes, item.name);
+class StorageCheck {
+ public:
+  explicit StorageCheck(const std::string& path) : sizes_(record_sizes(path)) {}
+
+  /// Every tensor in a value, however deep.
+  void check(const c10::IValue& value, const std::string& name) {
+    if (value.isTensor()) return check_tensor(value.toTensor(), name);
+    if (value.isList())
+      for (const c10::IValue& item : value.toListRef()) check(item, name);
+    if (value.isTuple())
+      for (const c10::IValue& item : value.toTupleRef().elements()) check(item, name);
+    if (value.isGenericDict())
+      for (const auto& item : value.toGenericDict()) {
+        check(item.key(), name);
+        check(item.value(), name);
+      }
   }
-}
+
+ private:
+  void check_tensor(const at::Tensor& tensor, const std::string& name) {
+    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.has_storage()) return;
+    check_bounds(tensor, name);
+    const size_t bytes = tensor.storage().nbytes();
+    if (bytes == 0 || !seen_.insert(tensor.storage().data()).second) return;
+    if (--sizes_[bytes] < 0)
+      throw_error<InvalidInput>("no record of the file has the {} bytes of {}; it is damaged",
+                                bytes, name);
+  }
+
+  std::map<size_t, int> sizes_;
+  std::set<const void*> seen_;
+};
 
 }  // namespace
 
 torch::jit::Module load_module(const std::string& path) {
   try {
     const torch::jit::Module module = torch::jit::load(path, at::Device(at::kCPU));
-    check_storages(module, path);
+    StorageCheck storages(path);
+    for (const auto& item : module.named_attributes()) storages.check(item.value, item.name);
     return module;
   } catch (const InvalidInput& error) {
     throw_error<InvalidInput>("[{}] {}", path, error.what());

@@ -37,6 +37,13 @@ bool Call::is_tensor(const std::string& name) const {
 }
 
 TensorPointer Call::tensor(const std::string& name) const {
+  const TensorPointer tensor = tensor_or_expanded(name);
+  if (!tensor->expanded.empty())
+    refuse("reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself");
+  return tensor;
+}
+
+TensorPointer Call::tensor_or_expanded(const std::string& name) const {
   const Symbol& symbol = (*this)[name];
   const auto* tensor = std::get_if<TensorPointer>(&symbol);
   if (!tensor)
@@ -50,8 +57,6 @@ ValueId Call::image(const std::string& name) const {
   for (size_t i = 0; i < tensor->order.size(); ++i)
     if (tensor->order[i] != static_cast<int>(i))
       refuse("reads a permuted tensor; permute it back to batch, channels, space first");
-  if (!tensor->expanded.empty())
-    refuse("reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself");
   return tensor->value;
 }
 
@@ -139,6 +144,17 @@ std::vector<int64_t> Call::integers(const std::string& name) const {
   return numbers;
 }
 
+std::vector<int64_t> Call::window_numbers(const std::string& name) const {
+  constexpr int64_t kMax = 1 << 16;
+  const std::vector<int64_t> numbers = integers(name);
+  if (numbers.empty()) refuse(fmt::format("argument '{}' is empty", name));
+  for (int64_t number : numbers)
+    if (number < -kMax || number > kMax)
+      refuse(fmt::format("argument '{}' holds {}; Tessera takes numbers up to {}", name, number,
+                         kMax));
+  return numbers;
+}
+
 std::vector<double> Call::reals(const std::string& name) const {
   std::vector<double> numbers;
   for (const Symbol& item : items(name)) {
@@ -203,6 +219,8 @@ std::string Call::bind_weights(const std::string& kind, const std::vector<Bindin
 
 Symbols Call::result(ValueId value) {
   if (!in_place()) return {make_tensor(value, graph().type(value).num_axes())};
+  if (!std::holds_alternative<TensorPointer>(arguments_[0]))
+    refuse("changes " + describe(arguments_[0]) + " in place; a network must not change itself");
   const auto& self = std::get<TensorPointer>(arguments_[0]);
   if (graph().type(value).shape() != graph().type(self->value).shape())
     refuse("changes the shape of a tensor in place");

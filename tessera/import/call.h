@@ -35,8 +35,10 @@ class Call {
   bool has(const std::string& name) const;
   const Symbol& operator[](const std::string& name) const;
 
-  /// A tensor of the network, in whatever order of axes. Refuses anything else.
+  /// A tensor of the network, in whatever order of axes. Refuses anything else, and tensors that
+  /// were expanded: the value is smaller than what the code sees.
   TensorPointer tensor(const std::string& name) const;
+  TensorPointer tensor_or_expanded(const std::string& name) const;
   /// A tensor of the network in its own order of axes: batch, channels, space.
   ValueId image(const std::string& name) const;
   bool is_tensor(const std::string& name) const;
@@ -50,6 +52,8 @@ class Call {
   bool flag(const std::string& name) const;
   std::string text(const std::string& name) const;
   std::vector<int64_t> integers(const std::string& name) const;
+  /// Kernels, strides and the like: not empty, and none beyond 65536 in size.
+  std::vector<int64_t> window_numbers(const std::string& name) const;
   std::vector<double> reals(const std::string& name) const;
   std::vector<Symbol> items(const std::string& name) const;
   /// A number, or a constant tensor with one element.

@@ -43,6 +43,9 @@ void mark_outputs(const Symbol& result, const std::string& file, Graph* graph) {
           "[{}] an output is permuted or expanded; return batch, channels, space", file);
     if (graph->value(tensor.value).producer < 0)
       throw_error<InvalidInput>("[{}] forward() returns its input", file);
+    for (ValueId other : graph->outputs())
+      if (other == tensor.value)
+        throw_error<Unsupported>("[{}] forward() returns one tensor twice; return it once", file);
     graph->mark_output(tensor.value);
   }
 }

@@ -6,6 +6,7 @@
 #include "tessera/import/archive.h"
 #include "tessera/import/call.h"
 #include "tessera/import/known_operators.h"
+#include "tessera/import/list_operators.h"
 #include "tessera/import/operators.h"
 #include "tessera/import/source_place.h"
 
@@ -31,6 +32,9 @@ std::string joined(const std::string& path, const std::string& name) {
 Symbol Interpreter::run(const torch::jit::Module& module, ValueId image) {
   if (!module.find_method("forward"))
     throw_error<InvalidInput>("[{}] the module has no forward(); save one that has", file_);
+  if (!module.type()->getForwardHooks().empty() || !module.type()->getForwardPreHooks().empty())
+    throw_error<Unsupported>(
+        "[{}] the module has forward hooks; call what they do in forward() instead", file_);
   const auto method = module.get_method("forward");
   const auto graph = method.graph()->copy();
   torch::jit::Inline(*graph);
@@ -131,13 +135,13 @@ bool Interpreter::run_structure(const Node& node) {
   } else if (node.kind() == prim::SetAttr) {
     set_attribute(node);
   } else if (node.kind() == prim::ListConstruct) {
-    bind(node, 0, std::make_shared<ListSymbol>(ListSymbol{inputs(node)}));
+    bind(node, 0, std::make_shared<ListSymbol>(ListSymbol{inputs(node), {}}));
   } else if (node.kind() == prim::TupleConstruct) {
     bind(node, 0, std::make_shared<TupleSymbol>(TupleSymbol{inputs(node)}));
   } else if (node.kind() == prim::DictConstruct) {
     auto dict = std::make_shared<DictSymbol>();
     for (size_t i = 0; i + 1 < node.inputs().size(); i += 2)
-      dict->items.emplace_back(input(node, i), input(node, i + 1));
+      run_on_list("aten::_set_item", {Symbol(dict), input(node, i), input(node, i + 1)});
     bind(node, 0, dict);
   } else if (node.kind() == prim::TupleUnpack || node.kind() == prim::ListUnpack) {
     if (items().size() != node.outputs().size())
@@ -171,8 +175,15 @@ Symbol Interpreter::attribute(const Node& node) {
   if (!object || !object->object) refuse(node, "it reads ." + name + " of no module");
   const c10::IValue value = object->object->getAttr(name);
   const std::string path = joined(object->path, name);
+  if (value.isObject() && !value.isModule())
+    refuse(node,
+           path + " is an object of a TorchScript class; keep tensors and numbers in modules");
   if (value.isObject()) return ObjectSymbol{value.toObject(), path};
-  if (!value.isTensor()) return known(value);
+  if (!value.isTensor()) {
+    Symbol symbol = known(value);
+    if (auto* list = std::get_if<std::shared_ptr<ListSymbol>>(&symbol)) (*list)->attribute = path;
+    return symbol;
+  }
   const at::Tensor tensor = value.toTensor();
   if (!tensor.defined()) return c10::IValue();
   if (tensor.layout() != at::kStrided || tensor.is_quantized() || tensor.is_complex())
@@ -180,15 +191,37 @@ Symbol Interpreter::attribute(const Node& node) {
   if (!tensor.is_floating_point()) return CounterSymbol{path, tensor};
   const auto& type = *object->object->type();
   const bool is_parameter = type.is_parameter(type.getAttributeSlot(name));
-  const std::string known_as = names_by_storage_.emplace(storage_key(tensor), path).first->second;
+  const std::string known_as = name_of(node, tensor, path, is_parameter);
   if (known_as != path) ties_[path] = known_as;
   return WeightSymbol{known_as, tensor, tensor.sizes().vec(),
                       is_parameter && tensor.requires_grad()};
 }
 
+/// Tied weights have one name. Weights that share memory in any other way would have to change
+/// together.
+std::string Interpreter::name_of(const Node& node, const at::Tensor& tensor,
+                                 const std::string& path, bool is_parameter) {
+  int64_t end = tensor.storage_offset();
+  for (int64_t axis = 0; axis < tensor.dim(); ++axis)
+    end += (tensor.size(axis) - 1) * tensor.stride(axis);
+  const Memory own{path, storage_key(tensor), tensor.storage_offset(), end, is_parameter};
+  std::vector<Memory>& others = memories_[tensor.storage().data()];
+  for (const Memory& other : others) {
+    if (other.key == own.key && other.is_parameter == is_parameter) return other.name;
+    if (own.begin <= other.end && other.begin <= own.end)
+      refuse(node, path + " shares memory with " + other.name +
+                       " in another form; give it memory of its own: .clone()");
+  }
+  others.push_back(own);
+  return path;
+}
+
 void Interpreter::set_attribute(const Node& node) {
   const std::string& name = node.s(c10::attr::name);
-  if (name == "num_batches_tracked") return;  // counted where it was added to
+  if (const auto* counter = std::get_if<CounterSymbol>(&input(node, 1))) {
+    if (counter->name.ends_with("." + name) || counter->name == name)
+      return count_up(*counter, counter->pending);
+  }
   refuse(node, "forward() sets self." + name +
                    "; a network must not change itself: return the value instead");
 }
@@ -222,7 +255,7 @@ ParameterId Interpreter::add_weight(const WeightSymbol& weight, ParameterRole ro
 
 WeightSymbol Interpreter::constant(const at::Tensor& tensor) {
   WeightSymbol weight;
-  weight.name = fmt::format("constant{}", ++num_constants_);
+  weight.name = fmt::format("#constant{}", ++num_constants_);
   weight.tensor = tensor.is_floating_point() ? tensor : tensor.to(at::kDouble);
   weight.view = tensor.sizes().vec();
   weight.persistent = false;

@@ -57,6 +57,8 @@ class Interpreter {
   void run_operator(const Node& node);
   bool run_structure(const Node& node);
   Symbol attribute(const Node& node);
+  std::string name_of(const Node& node, const at::Tensor& tensor, const std::string& path,
+                      bool is_parameter);
   void set_attribute(const Node& node);
   void raise(const Node& node);
 
@@ -69,7 +71,15 @@ class Interpreter {
   std::string file_;
   std::unordered_map<const torch::jit::Value*, Symbol> symbols_;
   std::map<std::string, int64_t> counters_;
-  std::map<std::string, std::string> names_by_storage_;  // tied weights have one name
+  /// A weight's place in its storage.
+  struct Memory {
+    std::string name;
+    std::string key;
+    int64_t begin = 0;
+    int64_t end = 0;
+    bool is_parameter = false;
+  };
+  std::map<const void*, std::vector<Memory>> memories_;
   std::map<std::string, std::string> ties_;
   int64_t num_constants_ = 0;
   int64_t num_steps_ = 0;

@@ -100,6 +100,13 @@ bool is_small(const c10::IValue& value) {
   return true;
 }
 
+/// Whether a tensor was made by the code itself, and may be changed in place: not an attribute, or
+/// part of one.
+bool is_fresh(const torch::jit::Node& maker) {
+  return maker.kind() == c10::prim::NumToTensor ||
+         (maker.kind().is_aten() && maker.kind() != c10::aten::__getitem__);
+}
+
 }  // namespace
 
 std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
@@ -125,13 +132,19 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
   std::vector<c10::IValue> stack;
   bool has_text = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto value = as_known(arguments[i], node.inputs()[i]->type());
+    auto value = as_known(arguments[i], node.inputs()[i]->type());
+    // torch.tensor(0.1, dtype=x.dtype): with all digits, to be rounded to the run's type later.
+    if (op == "aten::tensor" && std::holds_alternative<UnknownSymbol>(arguments[i]))
+      value = c10::IValue(static_cast<int64_t>(at::kDouble));
     if (!value || !is_small(*value)) return std::nullopt;
     has_text = has_text || value->isString();
     stack.push_back(*value);
   }
   if (op.starts_with("aten::mul") && has_text) return std::nullopt;  // "a" * 10**12
   if (!node.maybeOperator()) return std::nullopt;
+  if (op.ends_with("_") && !op.ends_with("__") && !is_fresh(*node.inputs()[0]->node()))
+    return std::nullopt;
+  if (node.schema().is_vararg()) stack.emplace_back(static_cast<int64_t>(stack.size()));
   try {
     node.getOperation()(stack);
   } catch (const std::exception& error) {

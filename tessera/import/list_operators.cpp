@@ -53,12 +53,14 @@ bool equal(const Symbol& a, const Symbol& b) {
   if (!left || !right) return false;
   if (left->isString() && right->isString()) return left->toStringRef() == right->toStringRef();
   if (left->isInt() && right->isInt()) return left->toInt() == right->toInt();
+  if (left->isDouble() && right->isDouble()) return left->toDouble() == right->toDouble();
+  if (left->isBool() && right->isBool()) return left->toBool() == right->toBool();
   return false;
 }
 
 Symbol make_list(Items items) {
   if (items.size() > kMaxItems) throw_error<InvalidInput>("a list grows beyond a million items");
-  return std::make_shared<ListSymbol>(ListSymbol{std::move(items)});
+  return std::make_shared<ListSymbol>(ListSymbol{std::move(items), {}});
 }
 
 std::optional<Results> on_list(const std::string& op, const std::shared_ptr<ListSymbol>& list,
@@ -70,6 +72,12 @@ std::optional<Results> on_list(const std::string& op, const std::shared_ptr<List
   if (op == "aten::__getitem__") return Results{items[position(arguments[1], items.size())]};
   if (op == "aten::slice") return Results{make_list(part(items, arguments))};
   if (op == "aten::list" || op == "aten::copy") return Results{make_list(items)};
+  const bool changes = op == "aten::append" || op == "aten::_set_item" || op == "aten::reverse" ||
+                       op == "aten::insert" || op == "aten::pop" || op == "aten::extend" ||
+                       op == "aten::add_";
+  if (changes && !list->attribute.empty())
+    throw_error<InvalidInput>("forward() changes the list self.{}; copy it first: list(...)",
+                              list->attribute);
   if (op == "aten::append") {
     if (items.size() >= kMaxItems) throw_error<InvalidInput>("a list grows beyond a million items");
     items.push_back(arguments[1]);
@@ -95,12 +103,12 @@ std::optional<Results> on_list(const std::string& op, const std::shared_ptr<List
     return Results{item};
   }
   if (!other) return std::nullopt;
-  if (op == "aten::extend") {
+  if (op == "aten::extend" || op == "aten::add_") {
     const Items more = (*other)->items;
     if (items.size() + more.size() > kMaxItems)
       throw_error<InvalidInput>("a list grows beyond a million items");
     items.insert(items.end(), more.begin(), more.end());
-    return Results{};
+    return op == "aten::add_" ? Results{arguments[0]} : Results{};
   }
   if (op == "aten::add") {
     Items sum = items;

@@ -15,7 +15,7 @@ std::map<std::string, const Operator*> index_by_name() {
     for (const Operator& op : family.operators)
       for (const std::string& name : op.names) {
         index[name] = &op;
-        if (!name.ends_with("_")) index.emplace(name + "_", &op);
+        if (family.in_place) index.emplace(name + "_", &op);
       }
   return index;
 }
@@ -57,14 +57,14 @@ constexpr Remedy kRemedies[] = {
 
 const std::vector<OperatorFamily>& operator_families() {
   static const std::vector<OperatorFamily> families{
-      {"Convolution and linear layers", convolution_operators()},
-      {"Normalisation", norm_operators()},
-      {"Activations and other functions of one element", pointwise_operators()},
-      {"Arithmetic", arithmetic_operators()},
-      {"Pooling", pooling_operators()},
-      {"Resizing and padding", resize_operators()},
-      {"Sums, means and maxima", reduction_operators()},
-      {"Shapes, slices and joints", shape_operators()}};
+      {"Convolution and linear layers", false, convolution_operators()},
+      {"Normalisation", true, norm_operators()},
+      {"Activations and other functions of one element", true, pointwise_operators()},
+      {"Arithmetic", true, arithmetic_operators()},
+      {"Pooling", false, pooling_operators()},
+      {"Resizing and padding", false, resize_operators()},
+      {"Sums, means and maxima", false, reduction_operators()},
+      {"Shapes, slices and joints", false, shape_operators()}};
   return families;
 }
 

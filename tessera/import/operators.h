@@ -11,7 +11,7 @@
 namespace tessera {
 
 struct Operator {
-  std::vector<std::string> names;  // "aten::conv2d"; an in-place form "aten::relu_" goes with it
+  std::vector<std::string> names;  // "aten::conv2d"
   std::string becomes;             // for people: what it is here, and what is refused
   std::function<Symbols(Call&)> import;
 };
@@ -27,6 +27,7 @@ std::vector<Operator> shape_operators();
 
 struct OperatorFamily {
   std::string title;
+  bool in_place = false;  // each "aten::relu" has a form "aten::relu_"
   std::vector<Operator> operators;
 };
 const std::vector<OperatorFamily>& operator_families();

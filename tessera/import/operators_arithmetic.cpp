@@ -79,7 +79,8 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
 }
 
 Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha) {
-  const TensorPointer a = call.tensor(names.left), b = call.tensor(names.right);
+  const TensorPointer a = call.tensor_or_expanded(names.left);
+  const TensorPointer b = call.tensor_or_expanded(names.right);
   if (a->order != b->order) {
     const bool plain = std::is_sorted(a->order.begin(), a->order.end()) &&
                        std::is_sorted(b->order.begin(), b->order.end());
@@ -88,6 +89,11 @@ Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha)
   const ValueId right = scaled(call, b->value, alpha);
   const ValueId result =
       arithmetic(call.graph(), a->value, right, call.name(call.op().substr(6)), how);
+  // Of two expanded tensors the result is larger than either value.
+  const int64_t seen =
+      std::max(Box::whole(call.shape(*a)).volume(), Box::whole(call.shape(*b)).volume());
+  if (Box::whole(call.type(result).shape()).volume() < seen)
+    call.refuse("joins expanded tensors; leave the expand() out, arithmetic broadcasts by itself");
   return call.result_like(result, a->order.size() >= b->order.size() ? *a : *b);
 }
 
@@ -96,8 +102,10 @@ Symbols import_binary(Call& call, Arithmetic how, const Names& names = {}) {
   const double alpha = call.has("alpha") ? call.real("alpha") : 1;
   if (const auto* counter = std::get_if<CounterSymbol>(&call[names.left])) {
     if (how != Arithmetic::kAdd) call.refuse("computes with " + counter->name);
-    call.interpreter().count_up(*counter, call.integer(names.right));
-    return {*counter};
+    const int64_t by = call.integer(names.right) * static_cast<int64_t>(alpha);
+    if (call.in_place()) call.interpreter().count_up(*counter, by);
+    return {
+        CounterSymbol{counter->name, counter->tensor, call.in_place() ? 0 : counter->pending + by}};
   }
   const bool left = call.is_tensor(names.left), right = call.is_tensor(names.right);
   if (left && right) return of_tensors(call, names, how, alpha);

@@ -47,11 +47,11 @@ Symbols import_convolution(Call& call) {
   const ValueType& input = call.type(call.image("input"));
   const WeightSymbol weight = kernel_weight(call, input);
   ConvolutionOptions options;
-  options.stride = call.integers("stride");
-  options.dilation = call.integers("dilation");
+  options.stride = call.window_numbers("stride");
+  options.dilation = call.window_numbers("dilation");
   const auto* words = std::get_if<c10::IValue>(&call["padding"]);
   if (!words || !words->isString()) {
-    options.padding = call.integers("padding");
+    options.padding = call.window_numbers("padding");
   } else if (words->toStringRef() == "same") {
     const std::vector<int64_t> kernel = kernel_of(weight);
     options.padding.clear();
@@ -71,10 +71,10 @@ Symbols import_transposed(Call& call) {
   const ValueId x = call.image("input");
   const WeightSymbol weight = kernel_weight(call, call.type(x));
   TransposedConvolutionOptions options;
-  options.stride = call.integers("stride");
-  options.padding = call.integers("padding");
-  options.output_padding = call.integers("output_padding");
-  options.dilation = call.integers("dilation");
+  options.stride = call.window_numbers("stride");
+  options.padding = call.window_numbers("padding");
+  options.output_padding = call.window_numbers("output_padding");
+  options.dilation = call.window_numbers("dilation");
   options.groups = call.integer("groups");
   options.out_channels = weight.view[1] * options.groups;
   options.kernel = kernel_of(weight);
@@ -98,11 +98,12 @@ Symbols import_linear(Call& call) {
   const TensorPointer x = call.tensor("input");
   const auto weight = call.weight("weight");
   if (!weight || weight->view.size() != 2) call.refuse("the weight is no matrix");
-  if (!x->expanded.empty() || x->order.back() != 1)
+  const ValueType& type = call.type(x->value);
+  if (x->order.back() != 1 || type.axes[1].kind != AxisKind::kChannel)
     call.refuse(
         "works over the channels only: batch x features, or an image permuted to channels last "
         "(x.permute(0, 2, 3, 1)); flatten or permute first");
-  const int64_t channels = call.type(x->value).channels();
+  const int64_t channels = type.channels();
   if (weight->view[1] != channels)
     call.refuse(fmt::format("the weight {} takes {} features, the input has {}", weight->name,
                             weight->view[1], channels));

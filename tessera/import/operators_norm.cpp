@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tessera/import/operators.h"
 #include "tessera/ops/batch_norm.h"
 #include "tessera/ops/dropout.h"
@@ -75,7 +77,7 @@ Symbols import_layer_norm(Call& call) {
   LayerNormOptions options;
   options.epsilon = call.real("eps");
   options.affine = has_affine(call);
-  const bool plain = x->order.size() < 2 || x->order[1] == 1;
+  const bool plain = std::is_sorted(x->order.begin(), x->order.end());
   const auto covers_all_but_batch = [&] {
     return plain && over.size() + 1 == shape.size() &&
            std::equal(over.begin(), over.end(), shape.begin() + 1);

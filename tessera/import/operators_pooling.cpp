@@ -9,16 +9,16 @@ namespace {
 
 PoolOptions window_of(Call& call) {
   PoolOptions options;
-  options.kernel = call.integers("kernel_size");
-  options.stride = call.integers("stride");
-  options.padding = call.integers("padding");
+  options.kernel = call.window_numbers("kernel_size");
+  if (!call.items("stride").empty()) options.stride = call.window_numbers("stride");
+  options.padding = call.window_numbers("padding");
   options.ceil_mode = call.flag("ceil_mode");
   return options;
 }
 
 Symbols import_max_pool(Call& call) {
   PoolOptions options = window_of(call);
-  options.dilation = call.integers("dilation");
+  options.dilation = call.window_numbers("dilation");
   Symbols results =
       call.result(max_pool(call.graph(), call.image("self"), call.name("max_pool"), options));
   if (call.op().ends_with("_with_indices"))
@@ -45,7 +45,7 @@ AdaptivePoolOptions adaptive_sizes(Call& call) {
     const auto* number = std::get_if<c10::IValue>(&item);
     if (number && number->isNone())
       options.size.push_back(0);
-    else if (number && number->isInt() && number->toInt() >= 1)
+    else if (number && number->isInt() && number->toInt() >= 1 && number->toInt() <= 1 << 20)
       options.size.push_back(number->toInt());
     else
       call.refuse("an output size is " + describe(item) + "; give whole numbers from 1");

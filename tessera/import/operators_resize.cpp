@@ -28,6 +28,9 @@ Symbols import_resize(Call& call, InterpolationMode mode) {
   if (call.has("align_corners") && call.flag("align_corners")) options.corners = Corners::kAligned;
   if (call.has("output_size")) options.size = call.integers("output_size");
   options.scale = scales_of(call, num_spatial);
+  for (const size_t count : {options.size.size(), options.scale.size()})
+    if (count != 0 && count != static_cast<size_t>(num_spatial))
+      call.refuse(fmt::format("has {} sizes or scales for {} spatial axes", count, num_spatial));
   if (!options.size.empty() && !options.scale.empty()) {
     // The size was computed from the scale, and coordinates go by the scale.
     const Shape shape = call.type(x).shape();
@@ -57,7 +60,8 @@ PadOptions::Mode pad_mode(Call& call, const std::string& mode) {
 /// PyTorch lists the pads from the last axis to the first, low before high.
 Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
   const ValueId x = call.image("self");
-  const std::vector<int64_t> pads = call.integers("pad");
+  const std::vector<int64_t> pads =
+      call.items("pad").empty() ? std::vector<int64_t>{} : call.window_numbers("pad");
   const int num_spatial = call.type(x).num_spatial();
   PadOptions options;
   options.mode = mode;
@@ -92,7 +96,7 @@ Symbols import_constant_pad(Call& call) {
 Symbols import_padding_layer(Call& call, PadOptions::Mode mode) {
   // These name their pads "padding".
   const ValueId x = call.image("self");
-  const std::vector<int64_t> pads = call.integers("padding");
+  const std::vector<int64_t> pads = call.window_numbers("padding");
   const int num_spatial = call.type(x).num_spatial();
   if (pads.size() != 2 * static_cast<size_t>(num_spatial))
     call.refuse(fmt::format("has {} pads for {} spatial axes", pads.size(), num_spatial));
@@ -105,14 +109,21 @@ Symbols import_padding_layer(Call& call, PadOptions::Mode mode) {
   return call.result(pad(call.graph(), x, call.name("pad"), options));
 }
 
+int64_t factor(Call& call, const std::string& name) {
+  const int64_t factor = call.integer(name);
+  if (factor < 1 || factor > 4096)
+    call.refuse(fmt::format("factor {} must be from 1 to 4096", factor));
+  return factor;
+}
+
 Symbols import_pixel_shuffle(Call& call) {
   return call.result(pixel_shuffle(call.graph(), call.image("self"), call.name("pixel_shuffle"),
-                                   call.integer("upscale_factor")));
+                                   factor(call, "upscale_factor")));
 }
 
 Symbols import_pixel_unshuffle(Call& call) {
   return call.result(pixel_unshuffle(call.graph(), call.image("self"), call.name("pixel_unshuffle"),
-                                     call.integer("downscale_factor")));
+                                     factor(call, "downscale_factor")));
 }
 
 Symbols import_channel_shuffle(Call& call) {

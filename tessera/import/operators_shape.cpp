@@ -35,7 +35,7 @@ Symbols import_size(Call& call) {
           c10::IValue(weight->view[call.wrap_axis(call.integer("dim"), std::ssize(weight->view))])};
     return {known(c10::IValue(std::vector<int64_t>(weight->view)))};
   }
-  const TensorPointer x = call.tensor("self");
+  const TensorPointer x = call.tensor_or_expanded("self");
   const Shape shape = call.shape(*x);
   if (call.has("dim")) return {c10::IValue(shape[call.axis("dim", *x)])};
   return {known(c10::IValue(std::vector<int64_t>(shape)))};
@@ -44,12 +44,12 @@ Symbols import_size(Call& call) {
 Symbols import_dim(Call& call) {
   if (const auto* weight = std::get_if<WeightSymbol>(&call["self"]))
     return {c10::IValue(static_cast<int64_t>(weight->view.size()))};
-  return {c10::IValue(static_cast<int64_t>(call.tensor("self")->order.size()))};
+  return {c10::IValue(static_cast<int64_t>(call.tensor_or_expanded("self")->order.size()))};
 }
 
 Symbols import_numel(Call& call) {
   int64_t product = 1;
-  for (int64_t size : call.shape(*call.tensor("self"))) product *= size;
+  for (int64_t size : call.shape(*call.tensor_or_expanded("self"))) product *= size;
   return {c10::IValue(product)};
 }
 
@@ -98,12 +98,14 @@ bool is_grouped(const Shape& had, const Shape& wanted) {
 
 std::shared_ptr<GroupedSymbol> grouped_image(const TensorPointer& image, int64_t groups,
                                              bool swapped) {
-  return std::make_shared<GroupedSymbol>(GroupedSymbol{image, groups, swapped});
+  return std::make_shared<GroupedSymbol>(
+      GroupedSymbol{make_view(image, image->value, image->order), groups, swapped});
 }
 
 /// Back to an image, from channels in groups.
 Symbols ungrouped(Call& call, const GroupedSymbol& grouped, Shape wanted) {
   const TensorPointer& x = grouped.image;
+  if (!x->stale.empty()) call.refuse("reads a tensor too late: " + x->stale);
   const Shape had = call.shape(*x);
   if (resolve(call, std::move(wanted), Box::whole(had).volume()) != had)
     call.refuse("puts channels in groups together in another way than a channel shuffle does");
@@ -222,7 +224,9 @@ Symbols import_transpose(Call& call) {
     const int64_t first = call.integer("dim0"), second = call.integer("dim1");
     if (std::min(first, second) != 1 || std::max(first, second) != 2)
       call.refuse("moves other axes than the two of the channels");
-    return {grouped_image((*grouped)->image, (*grouped)->groups, !(*grouped)->swapped)};
+    GroupedSymbol swapped = **grouped;
+    swapped.swapped = !swapped.swapped;
+    return {std::make_shared<GroupedSymbol>(swapped)};
   }
   const TensorPointer x = call.tensor("self");
   std::vector<int> axes(x->order.size());
@@ -231,11 +235,18 @@ Symbols import_transpose(Call& call) {
   return permuted(call, axes);
 }
 
-/// PyTorch gives the tensor itself back where nothing changes.
-Symbols import_same(Call& call) { return {call["self"]}; }
+/// The tensor, as a view: PyTorch gives the tensor itself back, or a copy of it. Whichever it is,
+/// code that then changes one in place and reads the other is refused.
+Symbols import_same(Call& call) {
+  if (!call.is_tensor("self")) return {call["self"]};
+  const TensorPointer x = call.tensor_or_expanded("self");
+  const auto view = make_view(x, x->value, x->order);
+  view->expanded = x->expanded;
+  return {view};
+}
 
 Symbols import_clone(Call& call) {
-  const TensorPointer x = call.tensor("self");
+  const TensorPointer x = call.tensor_or_expanded("self");
   auto copy = make_tensor(x->value, static_cast<int>(x->order.size()));
   copy->order = x->order;
   copy->expanded = x->expanded;
@@ -256,9 +267,9 @@ Symbols import_to(Call& call) {
 }
 
 Symbols import_expand(Call& call) {
-  const TensorPointer x = call.tensor("self");
+  const TensorPointer x = call.tensor_or_expanded("self");
   const Shape had = call.shape(*x);
-  Shape wanted = call.op() == "aten::expand_as" ? call.shape(*call.tensor("other"))
+  Shape wanted = call.op() == "aten::expand_as" ? call.shape(*call.tensor_or_expanded("other"))
                                                 : Shape(call.integers("size"));
   if (wanted.size() < had.size()) call.refuse("has fewer axes than the tensor");
   const size_t extra = wanted.size() - had.size();
@@ -293,7 +304,9 @@ Symbols import_cat(Call& call) {
   return call.result(concat(call.graph(), values, call.name("cat"), axis));
 }
 
-Symbols import_type(Call&) { return {c10::IValue(static_cast<int64_t>(at::kFloat))}; }
+Symbols import_type(Call&) {
+  return {UnknownSymbol{"the type of a tensor, which --dtype decides"}};
+}
 Symbols import_device(Call&) { return {c10::IValue(at::Device(at::kCPU))}; }
 Symbols import_no(Call&) { return {c10::IValue(false)}; }
 Symbols import_yes(Call&) { return {c10::IValue(true)}; }
@@ -328,12 +341,12 @@ std::vector<Operator> shape_operators() {
        "a known number",
        [](Call& call) { return Symbols{c10::IValue(call.shape(*call.tensor("t"))[0])}; }},
       {{"aten::numel"}, "a known number", import_numel},
-      {{"prim::dtype"}, "a known value", import_type},
+      {{"prim::dtype"}, "for conversions only: --dtype decides it", import_type},
       {{"prim::device"}, "a known value", import_device},
       {{"prim::is_cuda", "prim::is_quantized", "prim::is_sparse", "aten::is_complex"},
        "no",
        import_no},
-      {{"aten::is_floating_point", "prim::requires_grad"}, "yes", import_yes}};
+      {{"aten::is_floating_point"}, "yes", import_yes}};
   for (Operator& op : slice_operators()) operators.push_back(std::move(op));
   return operators;
 }

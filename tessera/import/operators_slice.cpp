@@ -42,8 +42,8 @@ Symbols import_slice(Call& call) {
     return slice_of_weight(call, *weight);
   const TensorPointer x = call.tensor("self");
   const int axis = call.axis("dim", *x);
-  const int64_t step = call.integer("step");
   const int64_t size = call.shape(*x)[axis];
+  const int64_t step = std::min(call.integer("step"), std::max<int64_t>(size, 1));
   const int64_t begin = call.has("start") ? clamped(call.integer("start"), size) : 0;
   const int64_t end = call.has("end") ? clamped(call.integer("end"), size) : size;
   if (begin == 0 && end == size && step == 1) return {make_view(x, x->value, x->order)};
@@ -57,8 +57,8 @@ Symbols import_narrow(Call& call) {
   const int64_t size = call.shape(*x)[axis];
   const int64_t begin =
       call.integer("start") < 0 ? call.integer("start") + size : call.integer("start");
-  const int64_t end = begin + call.integer("length");
-  if (begin < 0 || end > size)
+  const int64_t end = begin + std::clamp<int64_t>(call.integer("length"), 0, size + 1);
+  if (begin < 0 || begin > size || end > size)
     call.refuse(fmt::format("takes [{}, {}) of an axis of {}", begin, end, size));
   return view_of(call, x, part(call, call.image("self"), axis, begin, end));
 }
@@ -102,7 +102,8 @@ std::vector<int64_t> equal_parts(int64_t whole, int64_t size) {
 
 Symbols import_chunk(Call& call) {
   const TensorPointer x = call.tensor("self");
-  const int64_t whole = call.shape(*x)[call.axis("dim", *x)], chunks = call.integer("chunks");
+  const int64_t whole = call.shape(*x)[call.axis("dim", *x)];
+  const int64_t chunks = std::min(call.integer("chunks"), whole);
   if (chunks < 1) call.refuse(fmt::format("makes {} chunks", chunks));
   return parts(call, equal_parts(whole, (whole + chunks - 1) / chunks));
 }

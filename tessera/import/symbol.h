@@ -39,6 +39,7 @@ struct WeightSymbol {
 struct CounterSymbol {
   std::string name;
   at::Tensor tensor;
+  int64_t pending = 0;  // what was added to it, for the attribute to be set
 };
 
 struct ObjectSymbol {
@@ -79,6 +80,7 @@ struct TensorSymbol {
 
 struct ListSymbol {
   std::vector<Symbol> items;
+  std::string attribute;  // of the module, which must not change; empty: the code's own
 };
 struct TupleSymbol {
   std::vector<Symbol> items;

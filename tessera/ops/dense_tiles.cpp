@@ -3,6 +3,7 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <array>
@@ -157,8 +158,10 @@ class TileRun {
 void in_dense_tiles(const std::vector<at::Tensor>& sources, const at::Tensor& target,
                     const TileKernel& kernel) {
   const int64_t num_tiles = round_up(target.numel(), kTileElements) / kTileElements;
+  const bool inference = c10::InferenceMode::is_enabled();
   at::parallel_for(0, num_tiles, 1, [&](int64_t begin, int64_t end) {
-    c10::NoGradGuard no_grad;  // a setting of each thread
+    const c10::InferenceMode mode(inference);  // both are settings of each thread
+    const c10::NoGradGuard no_grad;
     TileRun run(sources, target);
     for (int64_t tile = begin; tile < end; ++tile) run.evaluate(tile * kTileElements, kernel);
   });

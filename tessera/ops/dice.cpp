@@ -1,5 +1,7 @@
 #include "tessera/ops/dice.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/ops/logistic.h"
 #include "tessera/ops/loss_reference.h"
@@ -15,8 +17,9 @@ using Activation = DiceOptions::Activation;
 struct Overlap {
   double both = 0;   // p t
   double sizes = 0;  // p + t, or p² + t²
+  double pixels = 0;
 };
-constexpr int64_t kOverlapSize = 2;
+constexpr int64_t kOverlapSize = 3;
 
 /// Turns scores into probabilities, in place.
 void activate(LossTile& tile, Activation activation) {
@@ -86,6 +89,7 @@ class Dice : public PixelLoss {
         const int64_t entry = kOverlapSize * group(sample, k, classes);
         sums[entry] += of_rows[row * classes + k].both;
         sums[entry + 1] += of_rows[row * classes + k].sizes;
+        sums[entry + 2] += of_rows[row * classes + k].pixels;
       }
   }
 
@@ -97,9 +101,12 @@ class Dice : public PixelLoss {
     add_pieces(args.gathered, sums);
     const double* overlaps = sums.data_ptr<double>();
     auto merged = args.merged.accessor<double, 1>();
-    const double factor = weight() / static_cast<double>(groups);
-    merged[0] = 0;
+    int64_t counted = 0;
+    for (int64_t g = 0; g < groups; ++g) counted += overlaps[kOverlapSize * g + 2] > 0;
+    const double factor = weight() / static_cast<double>(std::max<int64_t>(counted, 1));
+    args.merged.zero_();
     for (int64_t g = 0; g < groups; ++g) {
+      if (overlaps[kOverlapSize * g + 2] == 0) continue;
       const double both = overlaps[kOverlapSize * g], sizes = overlaps[kOverlapSize * g + 1];
       const double denominator = sizes + options_.smooth;
       merged[0] += factor * (sizes - 2 * both) / denominator;  // 1 - the ratio, without a 1
@@ -146,9 +153,10 @@ class Dice : public PixelLoss {
     std::vector<int64_t> axes{2};
     if (!per_sample()) axes.push_back(0);
     const at::Tensor sizes = options_.squared_denominator ? p * p + t * t : p + t;
-    const at::Tensor ratio =
-        (2 * (p * t).sum(axes) + options_.smooth) / (sizes.sum(axes) + options_.smooth);
-    return weight() * (1 - ratio).mean();
+    const at::Tensor counted = pixels(at::ones_like(args.inputs[0].detach())).sum(axes) > 0;
+    const at::Tensor denominator = (sizes.sum(axes) + options_.smooth).masked_fill(~counted, 1);
+    const at::Tensor ratio = (2 * (p * t).sum(axes) + options_.smooth) / denominator;
+    return weight() * (1 - ratio).masked_fill(~counted, 0).sum() / counted.sum().clamp_min(1);
   }
 
  protected:
@@ -182,6 +190,7 @@ class Dice : public PixelLoss {
       Overlap& overlap = of_classes[k - first_class()];
       for (int64_t p = 0; p < tile.size; ++p) {
         if (!tile.counts[p]) continue;
+        overlap.pixels += 1;
         const double score = tile.scores[k * tile.max_size + p];
         const double target = tile.targets[k * tile.max_size + p];
         overlap.both += score * target;

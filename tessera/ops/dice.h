@@ -10,7 +10,8 @@
 // share of the loss that it has of the pixels.
 //
 // Targets are real numbers of the scores' shape, or labels: 0 or 1 for a single channel, the class
-// for several. Ignored labels leave their pixels out of all sums.
+// for several. Ignored labels leave their pixels out of all sums, and a sample without any other
+// out of the mean.
 //
 // Example:
 //   dice(graph, logits, target, "loss", {.activation = DiceOptions::Activation::kSoftmax});

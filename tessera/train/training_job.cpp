@@ -88,7 +88,9 @@ BatchLoader TrainingJob::validation_loader() const {
   options.num_samples = validation_set->size();
   options.batch_size = graph.type(graph.inputs()[0]).batch();
   options.order = BatchOrder::kSequential;
-  options.last = LastBatch::kPad;
+  // Repeated samples can be ignored where targets are labels, not where they are numbers.
+  const bool drops = validation_set->real_targets() && options.num_samples >= options.batch_size;
+  options.last = drops ? LastBatch::kDrop : LastBatch::kPad;
   return BatchLoader(*validation_set, BatchPlan(options));
 }
 

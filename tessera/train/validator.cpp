@@ -64,7 +64,7 @@ double Validator::run_batch(int64_t batch) {
   return executor_.loss();
 }
 
-/// Over batches; where the last one is filled up, its first samples count twice.
+/// Over whole batches: samples that do not fill one are left out, unless there is only that one.
 double Validator::mean_loss() {
   const int64_t batches = loader_.plan().batches_per_epoch();
   double sum = 0;

@@ -143,3 +143,23 @@ class Broadcasts(nn.Module):
         total = x.sum(dim=1, keepdim=True) * 0.1
         y = y + sample * per_channel + total * torch.sigmoid(self.pixel(x))
         return y
+
+
+@case((2, 3, 13, 11), loss="mse")
+class ReviewedIdioms(nn.Module):
+    """A weight called constant1 beside constants of the code, += on lists, texts with numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.constant1 = nn.Parameter(torch.full((4, 1, 1), 0.7))
+
+    def forward(self, x):
+        y = self.conv(x)
+        names = ["height {}".format(y.shape[2])]
+        names += ["width {}".format(y.shape[3])]
+        assert len(names) == 2, f"{names[0]} and {names[1]}"
+        parts: List[Tensor] = [y]
+        parts += [torch.tanh(y)]
+        scale = torch.tensor([1.0, 2.0, 0.5, 1.5], dtype=y.dtype).view(4, 1, 1)
+        return torch.cat(parts, 1) * 0.5 + torch.cat([y * self.constant1, y * scale], 1)

@@ -1,6 +1,7 @@
 // Pointwise functions and PReLU: against autograd on random numbers and at their kinks, and the
 // promise that an element's result does not depend on where it lies.
 
+#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -268,6 +269,18 @@ TEST(PreluRules, ParameterAndRefusals) {
   EXPECT_THROW(prelu(graph, x, "two", {.num_parameters = 2}), InvalidInput);
   EXPECT_THROW(prelu(graph, x, "none", {.num_parameters = 0}), InvalidInput);
   EXPECT_THROW(prelu(graph, x, "nan", {.initial = kNan}), InvalidInput);
+}
+
+/// What the executor sets for its thread, the threads of a kernel have to set for themselves.
+TEST(Pointwise, ThreadsTakeOverTheInferenceModeOfTheirCaller) {
+  const c10::InferenceMode mode;
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  const at::Tensor x = at::randn({1, 1, 300, 301}, at::kDouble);
+  const Results into{at::empty_like(x), at::empty_like(x)};
+  const Results results = run_kernels(*make_op({F::kSigmoid}), x, into);
+  at::set_num_threads(before);
+  EXPECT_TRUE(results.output.allclose(at::sigmoid(x), 1e-14, 1e-14));
 }
 
 }  // namespace
