@@ -62,10 +62,12 @@ void save_weights(const std::string& path, const Graph& graph,
   write_safetensors(path, tensors, {{"format", "pt"}});  // what PyTorch's loaders look for
 }
 
-void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values) {
+void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values,
+                  const std::map<std::string, std::string>& ties) {
   check_count(graph, values);
   const SafetensorsFile file(path);
-  const std::map<std::string, TensorEntry> entries = entries_of(file, graph);
+  std::map<std::string, TensorEntry> entries = entries_of(file, graph);
+  for (const auto& [alias, name] : ties) entries.erase(alias);
   std::map<std::string, Shape> shapes;
   for (const auto& [name, entry] : entries) shapes[name] = entry.shape;
   for (const Parameter& parameter : graph.parameters())

@@ -28,6 +28,8 @@ void save_weights(const std::string& path, const Graph& graph,
 ///  - The auxiliary classifier of Inception v3, `AuxLogits.*`, is passed over by a model without
 ///    one.
 ///  - The first files of DenseNet write `denselayer1.norm.1.weight` for `denselayer1.norm1.weight`.
-void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values);
+///  - Second names of tied parameters (`ties`, as for save_weights) are passed over.
+void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values,
+                  const std::map<std::string, std::string>& ties = {});
 
 }  // namespace tessera

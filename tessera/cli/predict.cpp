@@ -40,9 +40,11 @@ at::Tensor probabilities_of(const at::Tensor& logits) {
 }
 
 /// Weights from a safetensors file, or from a checkpoint folder of `tessera train`.
-void load_parameters(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values) {
+void load_parameters(const std::string& path, const LoadedModel& loaded,
+                     std::vector<at::Tensor>& values) {
+  const Graph& graph = loaded.graph;
   if (path.empty()) return;  // a model file brings its own
-  if (path.ends_with(".safetensors")) return load_weights(path, graph, values);
+  if (path.ends_with(".safetensors")) return load_weights(path, graph, values, loaded.ties);
   const TrainingState state = CheckpointStore(path, 1).load(path);
   check_fits(graph, state);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
@@ -89,7 +91,7 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
   Group everyone;
   for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
   ParameterStore parameters(job.graph(), options.job.seed, job.real);
-  load_parameters(options.weights, job.graph(), parameters.values());
+  load_parameters(options.weights, job.model, parameters.values());
   Shape shape = lowered.graph.type(lowered.graph.outputs()[0]).shape();
   const int64_t batch_size = shape[0], classes = shape[1];
   shape[0] = data.size();

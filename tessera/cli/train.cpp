@@ -117,6 +117,7 @@ int run(const Options& options) {
                               config.timeout_seconds};
   check_weights_path(config.save_weights, job.model);
   TrainingJob training = prepare_training(config, job.graph(), job.plan, job.real);
+  training.ties = job.model.ties;
   training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
     save_model_weights(config.save_weights, job.model, values, steps);
   };

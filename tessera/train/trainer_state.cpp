@@ -29,7 +29,7 @@ void Trainer::start_or_resume() {
     if (!path.empty())
       restore(checkpoints_.load(path));
     else if (!config.init_weights.empty())
-      load_weights(config.init_weights, job_.graph, parameters_.values());
+      load_weights(config.init_weights, job_.graph, parameters_.values(), job_.ties);
     if (is_first()) open_records(path);
   });
   outcome_.checkpoint = path;

@@ -4,6 +4,7 @@
 // only read.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct TrainingJob {
   std::shared_ptr<const Dataset> validation_set;            // null: none
   std::vector<std::shared_ptr<const Lowered>> micro_steps;  // one per accumulated batch of a step
   Lowered validation;                                       // forward, with running statistics
+  std::map<std::string, std::string> ties;  // second names of tied parameters in weights files
   /// Writes the weights that the run ends with to config.save_weights, after so many steps.
   std::function<void(const std::vector<at::Tensor>& values, int64_t steps)> write_weights;
   int64_t steps_per_epoch = 0;

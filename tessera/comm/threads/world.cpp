@@ -60,8 +60,14 @@ void World::leave(int rank) noexcept {
   }
 }
 
+// The peer may have met the message and left since it was queued: only one that still waits does so
+// in vain.
 void World::check_peer_present(int rank, const Message& message) noexcept {
-  if (left_[message.peer]) abort_left(message.peer, rank, message.direction, message.bytes);
+  if (!left_[message.peer]) return;
+  const bool receive = message.direction == Direction::kReceive;
+  Mailbox& shared = receive ? mailbox(message.peer, rank) : mailbox(rank, message.peer);
+  if (const auto bytes = shared.waiting_bytes())
+    abort_left(message.peer, rank, message.direction, *bytes);
 }
 
 void World::abort_left(int left, int waiting, Direction waiting_for, int64_t bytes) noexcept {

@@ -139,6 +139,26 @@ TEST(Weights, DenseNetsFirstNamesAreUnderstood) {
   EXPECT_TRUE(has(message, "conv.2.weight (2) is not in the model")) << message;
 }
 
+/// A tied parameter has two names in PyTorch's state dict; constants of the code are no weights.
+TEST(Weights, TiedNamesAndConstants) {
+  const TemporaryFolder folder;
+  Graph graph;
+  graph.add_parameter({"encode.weight", {2}, ParameterRole::kTrainable, {}});
+  Parameter constant{"#constant1", {1}, ParameterRole::kFrozen, {}};
+  constant.persistent = false;
+  graph.add_parameter(constant);
+  const std::map<std::string, std::string> ties{{"decode.weight", "encode.weight"}};
+  std::vector<at::Tensor> values{at::full({2}, 5.0), at::full({1}, 3.0)};
+  save_weights(folder.file("w"), graph, values, ties);
+  const SafetensorsFile file(folder.file("w"));
+  EXPECT_EQ(file.entries().size(), 2u);
+  EXPECT_TRUE(file.tensor("decode.weight").equal(at::full({2}, 5.0)));
+  std::vector<at::Tensor> loaded{at::zeros({2}), at::full({1}, 4.0)};
+  load_weights(folder.file("w"), graph, loaded, ties);
+  EXPECT_TRUE(loaded[0].equal(values[0]));
+  EXPECT_EQ(loaded[1].item<double>(), 4);
+}
+
 TEST(Weights, ADamagedFileIsRefused) {
   const TemporaryFolder folder;
   const Graph graph = small_graph();
