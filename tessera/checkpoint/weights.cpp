@@ -62,6 +62,15 @@ void save_weights(const std::string& path, const Graph& graph,
   write_safetensors(path, tensors, {{"format", "pt"}});  // what PyTorch's loaders look for
 }
 
+void save_gradients(const std::string& path, const Graph& graph,
+                    const std::vector<at::Tensor>& gradients) {
+  check_count(graph, gradients);
+  NamedTensors tensors;
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].defined()) tensors.emplace_back(graph.parameters()[i].name, gradients[i]);
+  write_safetensors(path, tensors, {{"format", "pt"}});
+}
+
 void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values,
                   const std::map<std::string, std::string>& ties) {
   check_count(graph, values);

@@ -20,6 +20,10 @@ void save_weights(const std::string& path, const Graph& graph,
                   const std::vector<at::Tensor>& values,
                   const std::map<std::string, std::string>& ties = {});
 
+/// The gradients (as Graph::parameters(); undefined ones are left out), under the same names.
+void save_gradients(const std::string& path, const Graph& graph,
+                    const std::vector<at::Tensor>& gradients);
+
 /// Copies into the tensors of `values`, converting to their element type and device. A missing,
 /// extra or mis-shaped tensor is InvalidInput with a list, and then nothing has been copied. What
 /// torchvision's files hold beyond the model is understood, and that alone:

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/safetensors.h"
+#include "tessera/checkpoint/weights.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
 #include "tessera/data/npy.h"
@@ -108,14 +108,6 @@ std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
 ModelSource with_input_of_file(ModelSource source, const std::string& file) {
   if (source.input.empty() && !file.empty()) source.input = to_string(NpyArray(file).shape());
   return source;
-}
-
-void save_gradients(const std::string& path, const Graph& graph,
-                    const std::vector<at::Tensor>& gradients) {
-  NamedTensors tensors;
-  for (size_t id = 0; id < gradients.size(); ++id)
-    if (gradients[id].defined()) tensors.emplace_back(graph.parameters()[id].name, gradients[id]);
-  write_safetensors(path, tensors, {{"format", "pt"}});
 }
 
 int run(Options options) {

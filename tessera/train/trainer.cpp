@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/safetensors.h"
+#include "tessera/checkpoint/weights.h"
 #include "tessera/data/finite.h"
 #include "tessera/train/clip.h"
 #include "tessera/train/configured.h"
@@ -118,12 +118,7 @@ bool Trainer::update() {
 /// The step's whole gradients, before clipping, under the parameters' names.
 void Trainer::dump_gradients() {
   together([&] {
-    if (!is_first()) return;
-    NamedTensors tensors;
-    for (size_t id = 0; id < job_.graph.parameters().size(); ++id)
-      if (const at::Tensor& gradient = parameters_.gradients()[id]; gradient.defined())
-        tensors.emplace_back(job_.graph.parameters()[id].name, gradient);
-    write_safetensors(job_.config.dump_gradients, tensors, {{"format", "pt"}});
+    if (is_first()) save_gradients(job_.config.dump_gradients, job_.graph, parameters_.gradients());
   });
 }
 
