@@ -84,7 +84,7 @@ void load_weights(const std::string& path, const Graph& graph, std::vector<at::T
   check_model_fit(fmt::format("[weights] {}", path), graph, shapes);
   const c10::NoGradGuard no_grad;
   for (size_t i = 0; i < values.size(); ++i)
-    if (graph.parameters()[i].persistent)
+    if (graph.parameters()[i].persistent && values[i].defined())
       values[i].copy_(file.tensor(entries.at(graph.parameters()[i].name).name));
 }
 

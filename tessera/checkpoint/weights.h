@@ -24,9 +24,9 @@ void save_weights(const std::string& path, const Graph& graph,
 void save_gradients(const std::string& path, const Graph& graph,
                     const std::vector<at::Tensor>& gradients);
 
-/// Copies into the tensors of `values`, converting to their element type and device. A missing,
-/// extra or mis-shaped tensor is InvalidInput with a list, and then nothing has been copied. What
-/// torchvision's files hold beyond the model is understood, and that alone:
+/// Copies into the defined tensors of `values`, converting to their element type and device. A
+/// missing, extra or mis-shaped tensor is InvalidInput with a list, and then nothing has been
+/// copied. What torchvision's files hold beyond the model is understood, and that alone:
 ///  - PyTorch's counters `*.num_batches_tracked` are passed over: they matter only without a
 ///    momentum.
 ///  - The auxiliary classifier of Inception v3, `AuxLogits.*`, is passed over by a model without

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tessera/checkpoint/atomic_file.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
 #include "tessera/cli/parse.h"
@@ -17,6 +18,7 @@ struct Options {
   int64_t warmup = 2;
   bool update = false;
   bool baseline = false;
+  std::string trace_file;
 };
 
 /// One field of all ranks, as a JSON list.
@@ -85,6 +87,7 @@ void print(const BenchReport& report, const Job& job, const Options& options,
   if (options.baseline) {
     BenchOptions one = bench;
     one.plan = {};
+    one.trace = {};
     baseline.median_ms = benchmark(job.graph(), one).median_ms;
     baseline.efficiency = baseline.median_ms / (report.median_ms * report.ranks);
   }
@@ -113,9 +116,13 @@ int run(const Options& options) {
   bench.threads = options.job.threads;
   bench.update = options.update;
   bench.timeout_seconds = options.job.timeout_seconds;
+  if (!options.trace_file.empty()) bench.trace = TraceRecorder::Detail::kKernels;
   return run_on_ranks(request, [&](Transport& transport) {
     const BenchReport report = benchmark(job.graph(), bench, transport);
-    if (transport.rank() == 0) print(report, job, options, bench);
+    if (transport.rank() != 0) return;
+    if (!options.trace_file.empty())
+      write_file_atomically(options.trace_file, to_chrome_trace(report.trace, report.rank_names));
+    print(report, job, options, bench);
   });
 }
 
@@ -139,6 +146,11 @@ void add_bench(CLI::App& app, int* exit_code) {
       ->add_flag("--baseline", options->baseline,
                  "also time one worker, with as many threads as each has, for the efficiency")
       ->group("Run");
+  command
+      ->add_option("--trace", options->trace_file,
+                   "record one more step and write who did what when to this file, for "
+                   "ui.perfetto.dev")
+      ->group("Output");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 

@@ -73,9 +73,9 @@ Box rank_box(const Layout& layout, int rank) {
 
 std::string draw_grid(const Layout& input, const Plan& plan) {
   const int num_spatial = static_cast<int>(input.global_shape().size()) - 2;
-  const int64_t columns = plan.space_parts(num_spatial - 1);
-  const int64_t rows = num_spatial > 1 ? plan.space_parts(num_spatial - 2) : 1;
-  const int64_t layers = num_spatial > 2 ? plan.space_parts(0) : 1;
+  const int64_t columns = plan.space_parts(0, num_spatial - 1);
+  const int64_t rows = num_spatial > 1 ? plan.space_parts(0, num_spatial - 2) : 1;
+  const int64_t layers = num_spatial > 2 ? plan.space_parts(0, 0) : 1;
   std::string picture;
   for (int64_t layer = 0; layer < std::min<int64_t>(layers, kMaxLayers); ++layer) {
     std::vector<std::vector<Cell>> cells;

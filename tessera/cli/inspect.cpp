@@ -6,10 +6,12 @@
 #include "tessera/checkpoint/atomic_file.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/model_source.h"
+#include "tessera/cli/parse.h"
 #include "tessera/inspect/dot.h"
 #include "tessera/inspect/svg.h"
 #include "tessera/inspect/table.h"
 #include "tessera/inspect/text.h"
+#include "tessera/lower/chunks.h"
 
 namespace tessera::cli {
 namespace {
@@ -19,6 +21,7 @@ struct Options {
   std::string dtype = "float32";
   std::string dot_file;
   std::string svg_file;
+  std::string plan_file;
   std::string sort = "order";
   int64_t max_operators = 0;
   bool json = false;
@@ -32,6 +35,20 @@ SortBy sort_by(const std::string& name) {
   return names.at(name);
 }
 
+/// Every operator in the colour of its stage.
+void colour_by_stage(const Graph& graph, const std::string& plan_file, DrawingOptions* drawing) {
+  static const std::vector<std::string> colours{"#a6cee3", "#fdbf6f", "#b2df8a", "#fb9a99",
+                                                "#ffff99", "#cab2d6", "#e5c494", "#8dd3c7"};
+  const Plan plan = plan_from_json(read_text(plan_file, "--plan"));
+  const std::vector<int> stages = stages_of_nodes(graph, plan);
+  std::map<std::string, std::string> colour_of;
+  for (size_t id = 0; id < stages.size(); ++id)
+    colour_of[graph.nodes()[id].name] = colours[stages[id] % colours.size()];
+  drawing->colour_of = [colour_of](const Node& node) { return colour_of.at(node.name); };
+  for (int stage = 0; stage < plan.num_stages(); ++stage)
+    drawing->legend.push_back({fmt::format("stage {}", stage), colours[stage % colours.size()]});
+}
+
 DrawingOptions drawing_options(const Options& options, const Graph& graph,
                                const GraphProfile& profiled) {
   DrawingOptions drawing;
@@ -40,6 +57,7 @@ DrawingOptions drawing_options(const Options& options, const Graph& graph,
                                  to_string(graph.type(graph.inputs()[0])), graph.nodes().size(),
                                  format_count(static_cast<double>(profiled.parameters)),
                                  format_flops(profiled.flops));
+  if (!options.plan_file.empty()) colour_by_stage(graph, options.plan_file, &drawing);
   return drawing;
 }
 
@@ -104,6 +122,11 @@ void add_options(CLI::App& command, Options* options) {
   command.add_option("--dot", options->dot_file, "write the graph for Graphviz to this file")
       ->group("Output");
   command.add_option("--svg", options->svg_file, "draw the graph into this file")->group("Output");
+  command
+      .add_option("--plan", options->plan_file,
+                  "JSON file with a placement (see `tessera plan --write-plan`): drawings show "
+                  "each operator in the colour of its stage")
+      ->group("Output");
   command.add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
 }
 

@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <sstream>
 
 #include "tessera/base/error.h"
 #include "tessera/cli/parse.h"
+#include "tessera/lower/micro_batch_norm.h"
+#include "tessera/planner/balance.h"
 #include "tessera/planner/grid.h"
 
 namespace tessera::cli {
@@ -17,14 +20,6 @@ int64_t product(const std::vector<int64_t>& factors) {
   return std::accumulate(factors.begin(), factors.end(), int64_t{1}, std::multiplies<>());
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw_error<InvalidInput>("[plan] cannot read {}", path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 /// Pieces as given: a grid such as 2x2, or a number that we spread over the axes.
 std::vector<int64_t> resolve_pieces(const JobOptions& options, const Graph& graph,
                                     const Plan& plan) {
@@ -32,13 +27,58 @@ std::vector<int64_t> resolve_pieces(const JobOptions& options, const Graph& grap
   return pieces.size() == 1 ? best_pieces(graph, plan, pieces[0]) : pieces;
 }
 
+/// One grid for all stages, or one for each.
+void resolve_stages(const JobOptions& options, Plan* plan) {
+  std::vector<std::vector<int64_t>> grids;
+  std::stringstream list(options.space);
+  for (std::string grid; std::getline(list, grid, ',');)
+    grids.push_back(parse_sizes(grid, "--space"));
+  if (grids.empty()) grids.emplace_back();
+  if (grids.size() == 1) grids.resize(options.stages, grids[0]);
+  if (static_cast<int64_t>(grids.size()) != options.stages)
+    throw_error<InvalidInput>(
+        "[--space] {} has {} grids for {} stages; give one for all of them, or one for each",
+        options.space, grids.size(), options.stages);
+  if (options.stages == 1)
+    plan->space = grids[0];
+  else
+    plan->stages = grids;
+}
+
+/// Which node runs on which stage, where the plan does not say.
+void resolve_balance(const JobOptions& options, const Graph& graph, at::ScalarType real,
+                     Plan* plan) {
+  if (plan->num_stages() == 1 || !plan->stage_of.empty()) return;
+  const std::vector<std::string> names = balance_names();
+  if (std::find(names.begin(), names.end(), options.balance) == names.end()) {
+    plan->stage_of =
+        balance_from_json(graph, plan->num_stages(), read_text(options.balance, "--balance"));
+    return;
+  }
+  BalanceOptions balancing;
+  balancing.by = parse_balance(options.balance);
+  balancing.real = real;
+  balancing.chunks_per_stage = static_cast<int>(options.chunks_per_stage);
+  plan->stage_of = balance(graph, *plan, balancing);
+}
+
 Plan resolve_plan(const JobOptions& options, const Graph& graph) {
   Plan plan;
-  if (!options.plan_file.empty()) return plan_from_json(read_file(options.plan_file));
+  if (!options.plan_file.empty()) return plan_from_json(read_text(options.plan_file, "--plan"));
   plan.data = options.data;
   if (options.data < 1) throw_error<InvalidInput>("[--data] {} must be at least 1", options.data);
-  if (!options.space.empty()) plan.space = parse_sizes(options.space, "--space");
-  if (options.workers != 0) {
+  if (options.stages < 1 || options.stages > 4096)
+    throw_error<InvalidInput>("[--stages] {} must be 1 to 4096", options.stages);
+  plan.micro_batches = options.micro_batches;
+  plan.schedule = parse_schedule(options.schedule);
+  resolve_stages(options, &plan);
+  if (options.workers != 0 && options.stages > 1) {
+    if (plan.num_ranks() != options.workers)
+      throw_error<InvalidInput>(
+          "[--workers] {} workers do not fit data {} and {} stages of {} workers in all; leave "
+          "--workers out, and give --space for more workers a stage",
+          options.workers, options.data, options.stages, plan.ranks_per_replica());
+  } else if (options.workers != 0) {
     if (options.workers < 1)
       throw_error<InvalidInput>("[--workers] {} must be at least 1", options.workers);
     const int64_t given = options.data * product(plan.space);
@@ -95,7 +135,12 @@ void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
         "Model");
   group(command.add_option("--data", data, "parts of the batch (replicas)")->capture_default_str(),
         "Placement");
-  group(command.add_option("--space", space, "parts of the spatial axes: 2x2"), "Placement");
+  group(command.add_option("--stages", stages, "parts of the network, one behind the other")
+            ->capture_default_str(),
+        "Placement");
+  group(command.add_option("--space", space,
+                           "parts of the spatial axes: 2x2; or a grid for each stage: 2x2,1x2,1x1"),
+        "Placement");
   group(command.add_option("--pieces", pieces,
                            "pieces of each worker's part: a number, or per axis as 2x2"),
         "Placement");
@@ -103,8 +148,38 @@ void JobOptions::add_to(CLI::App& command, const std::string& default_dtype) {
       command.add_option("--workers", workers,
                          "number of workers; the space grid with the least halo traffic is taken"),
       "Placement");
+  group(command
+            .add_option("--micro-batches", micro_batches,
+                        "parts of the batch that follow each other through the stages")
+            ->capture_default_str(),
+        "Placement");
+  group(command.add_option("--schedule", schedule, "in which order: see docs/pipeline.md")
+            ->capture_default_str()
+            ->check(CLI::IsMember(schedule_names())),
+        "Placement");
+  group(command
+            .add_option("--chunks", chunks_per_stage,
+                        "parts of the network on each stage, of the interleaved schedule")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 1024)),
+        "Placement");
+  group(command
+            .add_option("--balance", balance,
+                        "what the stages are made equal in: layers, parameters, memory, time; or "
+                        "a JSON file with a list of node names for each")
+            ->capture_default_str(),
+        "Placement");
+  group(command
+            .add_option("--norm", norm,
+                        "batch norm by the statistics of the whole batch, or of each micro-batch")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"batch", "micro-batch"})),
+        "Placement");
   group(command.add_option("--plan", plan_file, "JSON file with the placement"), "Placement")
       ->excludes("--data")
+      ->excludes("--stages")
+      ->excludes("--micro-batches")
+      ->excludes("--schedule")
       ->excludes("--space")
       ->excludes("--pieces")
       ->excludes("--workers");
@@ -136,6 +211,9 @@ Job resolve(const JobOptions& options) {
   job.model = load_model(options.source);
   job.plan = resolve_plan(options, job.graph());
   check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
+  if (options.norm == "micro-batch")
+    job.model.graph = with_micro_batch_norm(job.model.graph, job.plan.micro_batches);
+  resolve_balance(options, job.graph(), job.real, &job.plan);
   if (!options.memory.empty()) job.memory_limit = parse_bytes(options.memory, "--memory");
   return job;
 }
@@ -150,8 +228,9 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& 
   int64_t all_ranks = 0;
   for (const Program& program : lowered.programs) {
     RankForecast forecast = simulate(program, lowered.graph, job.real);
-    forecast.parameter_bytes += optimiser_copies * job.graph().num_trainable() *
-                                static_cast<int64_t>(c10::elementSize(job.real));
+    for (const Bucket& bucket : program.buckets)
+      forecast.parameter_bytes +=
+          optimiser_copies * buffer_bytes(program.buffers[bucket.buffer], job.real);
     const int64_t needed = forecast.peak_value_bytes + forecast.parameter_bytes;
     if (job.memory_limit && needed > *job.memory_limit)
       throw_error<OutOfMemory>(

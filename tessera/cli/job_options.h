@@ -21,8 +21,14 @@ namespace tessera::cli {
 struct JobOptions {
   ModelSource source;
   int64_t data = 1;
-  std::string space;
+  int64_t stages = 1;
+  std::string space;  // one grid for all stages, or one for each: 2x2,1x2,1x1
   std::string pieces;
+  int64_t micro_batches = 1;
+  std::string schedule = "1f1b";
+  int64_t chunks_per_stage = 2;  // of the interleaved schedule
+  std::string balance = "time";  // or a file
+  std::string norm = "batch";
   int64_t workers = 0;
   std::string plan_file;
   std::string dtype;
@@ -39,7 +45,7 @@ struct JobOptions {
 
 /// What they mean.
 struct Job {
-  LoadedModel model;
+  LoadedModel model;  // with batch norm by micro-batches where that is asked for
   Plan plan;
   at::ScalarType real = at::kFloat;
   std::optional<int64_t> memory_limit;  // bytes per rank

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -73,6 +74,14 @@ int64_t parse_bytes(const std::string& text, const std::string& what) {
     throw_error<InvalidInput>("[{}] \"{}\" is not a size in bytes; write 16GiB, 500MB or 1024",
                               what, text);
   return static_cast<int64_t>(number * unit->second);
+}
+
+std::string read_text(const std::string& path, const std::string& what) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw_error<InvalidInput>("[{}] cannot read {}; give a file that is there", what, path);
+  return text.str();
 }
 
 std::string format_bytes(int64_t bytes) {

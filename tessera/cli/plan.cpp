@@ -1,14 +1,21 @@
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/checkpoint/atomic_file.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/grid_picture.h"
 #include "tessera/cli/job_options.h"
 #include "tessera/cli/parse.h"
+#include "tessera/cli/stage_picture.h"
 #include "tessera/lower/halo_report.h"
+#include "tessera/report/task_events.h"
+#include "tessera/simulate/draw_timeline.h"
+#include "tessera/simulate/timeline_trace.h"
 
 namespace tessera::cli {
 namespace {
@@ -18,6 +25,11 @@ struct Options {
   bool update = false;
   bool program = false;
   int rank = 0;
+  bool timeline = false;
+  std::string costs = "flops";
+  int width = 100;
+  std::string trace_file;
+  std::string plan_file;
 };
 
 template <class Field>
@@ -56,22 +68,58 @@ void print_halos(const Job& job) {
   if (halos.size() > kMaxRows) fmt::print("  ... and {} more\n", halos.size() - kMaxRows);
 }
 
+int stage_of_rank(const Plan& plan, int rank) {
+  int stage = 0;
+  while (rank % plan.ranks_per_replica() >= plan.first_rank(stage + 1)) ++stage;
+  return stage;
+}
+
+void print_stages(const Job& job) {
+  const Colours colours = isatty(STDOUT_FILENO) ? Colours::kTerminal : Colours::kNone;
+  fmt::print("nodes in the order in which they run, by resolution; each with its stage\n{}\n{}",
+             draw_stages(job.graph(), job.plan, colours),
+             describe_crossings(job.graph(), job.plan, job.real));
+}
+
 void print_table(const Job& job, const std::vector<RankForecast>& ranks, const Options& options) {
   const ValueType& input = job.graph().type(job.graph().inputs()[0]);
   fmt::print("{} on {} workers ({}), input {}, {}\n\n", options.job.source.model, ranks.size(),
              to_string(job.plan), to_string(input), dtype_name(job.real));
-  fmt::print("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
+  if (job.plan.num_stages() > 1)
+    print_stages(job);
+  else
+    fmt::print("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
   print_halos(job);
-  fmt::print("\n{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", "values", "parameters",
-             "together", "sent/step", "messages");
+  fmt::print("\n{:>4}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", "stage", "values",
+             "parameters", "together", "sent/step", "messages");
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankForecast& r = ranks[rank];
-    fmt::print("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", rank,
-               format_bytes(r.peak_value_bytes), format_bytes(r.parameter_bytes),
+    fmt::print("{:>4}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", rank,
+               stage_of_rank(job.plan, static_cast<int>(rank)), format_bytes(r.peak_value_bytes),
+               format_bytes(r.parameter_bytes),
                format_bytes(r.peak_value_bytes + r.parameter_bytes), format_bytes(r.bytes_sent),
                r.messages);
   }
   fmt::print("\nworkspace inside kernels comes on top; `tessera bench` measures it\n");
+}
+
+StepCosts step_costs(const Job& job, const Options& options) {
+  StepCosts costs;
+  costs.ruler = options.costs == "tasks" ? StepCosts::Ruler::kTasks : StepCosts::Ruler::kFlops;
+  costs.real = job.real;
+  return costs;
+}
+
+/// Whether that was all that was asked for.
+bool show_timeline(const Job& job, const Lowered& lowered, const Options& options) {
+  if (!options.timeline && options.trace_file.empty()) return false;
+  const Timeline timeline =
+      make_timeline(lowered.programs, lowered.graph, step_costs(job, options));
+  if (!options.trace_file.empty())
+    write_file_atomically(options.trace_file,
+                          to_chrome_trace(to_trace(timeline), rank_names(lowered.programs)));
+  if (options.timeline) fmt::print("{}", draw_timeline(timeline, options.width));
+  return options.timeline;
 }
 
 int run(const Options& options) {
@@ -79,6 +127,7 @@ int run(const Options& options) {
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
   const Lowered lowered = lower(job.graph(), job.plan, lowering);
+  if (!options.plan_file.empty()) write_file_atomically(options.plan_file, to_json(job.plan));
   if (options.program) {
     if (options.rank >= job.plan.num_ranks())
       throw_error<InvalidInput>("[--rank] {} is not below {} ranks", options.rank,
@@ -86,6 +135,7 @@ int run(const Options& options) {
     fmt::print("{}", to_string(lowered.programs[options.rank], lowered.graph));
     return kOk;
   }
+  if (show_timeline(job, lowered, options)) return kOk;
   const std::vector<RankForecast> ranks =
       forecast_within_limits(job, lowered, options.update ? 1 : 0, Where::kAnywhere);
   if (options.job.json)
@@ -109,6 +159,30 @@ void add_plan(CLI::App& app, int* exit_code) {
   command->add_option("--rank", options->rank, "whose program")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber)
+      ->group("Output");
+  command
+      ->add_flag("--timeline", options->timeline,
+                 "draw when each worker does what instead, one line each")
+      ->excludes("--json")
+      ->group("Output");
+  command
+      ->add_option("--costs", options->costs,
+                   "of the timeline: flops (at 10 GFLOP/s, messages take no time), or tasks (a "
+                   "forward 1, a backward 2)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"flops", "tasks"}))
+      ->group("Output");
+  command->add_option("--width", options->width, "columns of the timeline")
+      ->capture_default_str()
+      ->check(CLI::Range(10, 10000))
+      ->group("Output");
+  command
+      ->add_option("--trace", options->trace_file,
+                   "write the timeline to this file, for ui.perfetto.dev")
+      ->group("Output");
+  command
+      ->add_option("--write-plan", options->plan_file,
+                   "write the placement to this file, which --plan reads")
       ->group("Output");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }

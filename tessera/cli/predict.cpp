@@ -39,7 +39,8 @@ at::Tensor probabilities_of(const at::Tensor& logits) {
   return logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
 }
 
-/// Weights from a safetensors file, or from a checkpoint folder of `tessera train`.
+/// Weights from a safetensors file, or from a checkpoint folder of `tessera train`, into the values
+/// that this rank holds.
 void load_parameters(const std::string& path, const LoadedModel& loaded,
                      std::vector<at::Tensor>& values) {
   const Graph& graph = loaded.graph;
@@ -49,7 +50,7 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
   check_fits(graph, state);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
   for (size_t id = 0; id < graph.parameters().size(); ++id)
-    values[id].copy_(model.at(graph.parameters()[id].name));
+    if (values[id].defined()) values[id].copy_(model.at(graph.parameters()[id].name));
 }
 
 /// The files that all ranks write together: rank 0 creates and commits, the others join in.
@@ -90,7 +91,8 @@ void predict_rank(const Options& options, const Job& job, const Lowered& lowered
                   const Dataset& data, Transport& transport) {
   Group everyone;
   for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
-  ParameterStore parameters(job.graph(), options.job.seed, job.real);
+  ParameterStore parameters(job.graph(), lowered.programs.at(transport.rank()).parameters,
+                            options.job.seed, job.real);
   load_parameters(options.weights, job.model, parameters.values());
   Shape shape = lowered.graph.type(lowered.graph.outputs()[0]).shape();
   const int64_t batch_size = shape[0], classes = shape[1];

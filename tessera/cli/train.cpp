@@ -68,8 +68,14 @@ JobOptions job_options(const TrainConfig& config, const std::string& memory) {
   JobOptions job;
   job.source = {config.model, input_of(config), config.loss, config.output_weights};
   job.data = config.replicas;
+  job.stages = config.stages;
   job.space = config.space;
   job.pieces = config.pieces;
+  job.micro_batches = config.micro_batches;
+  job.schedule = config.pipeline_schedule;
+  job.chunks_per_stage = config.chunks;
+  job.balance = config.balance;
+  job.norm = config.norm;
   job.workers = config.workers;
   job.plan_file = config.plan;
   job.dtype = config.dtype;

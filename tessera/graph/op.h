@@ -7,9 +7,14 @@
 // The phases of one operator in a training step, for each piece unless marked (once a rank):
 //
 //   piece_statistics → gather → merge_statistics (once)            if forward_statistics() asks
+//     → update_buffers (once a step)                               ... and the node has buffers
 //   forward
 //   piece_grad_statistics → gather → merge_grad_statistics (once)  if backward_statistics() asks
 //   input_gradient, weight_gradient
+//
+// Statistics are those of one micro-batch, so that it can go on alone; a loss has those of the
+// whole batch, so that its denominator is the batch's, and buffers are updated from the whole
+// batch.
 //
 // Adding an operator: derive from Op in a file of ops/, implement the questions and kernels, add a
 // builder function, add it to the random networks of tests/ranks.
@@ -80,12 +85,13 @@ struct KernelArgs {
 /// Arguments of the once-a-rank merges: the pieces of all ranks, in rank-then-piece order.
 struct MergeArgs {
   const NodeTypes* types = nullptr;
-  std::vector<Box> out_boxes;  // of the pieces whose statistics were gathered
+  std::vector<Box> out_boxes;  // of the pieces whose statistics were gathered: of a micro-batch,
+                               // or (losses, update_buffers) of the whole batch
   at::Tensor gathered;         // float64, [pieces, per_piece]
   at::Tensor merged;           // float64, [merged]; the result
   at::Tensor forward_merged;   // in merge_grad_statistics: the forward's result
   std::vector<at::Tensor> parameters;
-  std::vector<at::Tensor> buffers;  // merge_statistics updates running statistics
+  std::vector<at::Tensor> buffers;  // of update_buffers: the running statistics
 };
 
 /// float64 numbers that a piece contributes and that the merge leaves; 0 and 0: no statistics.
@@ -135,6 +141,11 @@ class Op {
   virtual bool cheap_to_recompute() const { return false; }
   virtual Statistics forward_statistics(const NodeTypes&) const { return {}; }
   virtual Statistics backward_statistics(const NodeTypes&) const { return {}; }
+  /// Whether piece_statistics reads this input. A loss whose statistics come from targets alone
+  /// knows its denominator before the first prediction.
+  virtual bool statistics_read(int /*input*/) const { return true; }
+  /// How many parts of the batch are normalised apart; 0: no sample depends on another.
+  virtual int64_t batch_parts() const { return 0; }
   virtual bool is_loss() const { return false; }
   /// Multiplications and additions of forward on a box of the output.
   virtual double flops(const Box& out, const NodeTypes&) const {
@@ -149,6 +160,8 @@ class Op {
   virtual void weight_gradient(KernelArgs&) const {}
   virtual void piece_statistics(KernelArgs&) const {}
   virtual void merge_statistics(MergeArgs&) const {}
+  /// Updates args.buffers from the statistics of all pieces of the batch.
+  virtual void update_buffers(MergeArgs&) const {}
   virtual void piece_grad_statistics(KernelArgs&) const {}
   virtual void merge_grad_statistics(MergeArgs&) const {}
 

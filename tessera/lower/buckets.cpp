@@ -1,12 +1,14 @@
 #include "tessera/lower/buckets.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tessera {
+namespace {
 
-std::vector<BucketPlan> plan_buckets(const Graph& graph, int64_t max_elements) {
-  // Backward visits nodes from the last to the first: a gradient is complete after the first node
-  // that uses the parameter, and one that nobody uses from the start.
+/// Backward visits nodes from the last to the first: a gradient is complete after the first node
+/// that uses the parameter, and one that nobody uses from the start.
+std::vector<ParameterId> in_order_of_completion(const Graph& graph) {
   const NodeId last = static_cast<NodeId>(graph.nodes().size()) - 1;
   std::vector<NodeId> first_use(graph.parameters().size(), last);
   for (NodeId node = last; node >= 0; --node)
@@ -17,18 +19,45 @@ std::vector<BucketPlan> plan_buckets(const Graph& graph, int64_t max_elements) {
       order.push_back(static_cast<ParameterId>(id));
   std::stable_sort(order.begin(), order.end(),
                    [&](ParameterId a, ParameterId b) { return first_use[a] > first_use[b]; });
+  return order;
+}
 
+}  // namespace
+
+std::vector<Members> parameter_holders(const PlacedGraph& placed) {
+  std::vector<Members> holders(placed.graph.parameters().size());
+  for (NodeId id = 0; id < static_cast<NodeId>(placed.graph.nodes().size()); ++id) {
+    const Node& node = placed.graph.node(id);
+    const Members ranks = placed.all_ranks_of_node(id);
+    for (const auto* used : {&node.parameters, &node.buffers})
+      for (ParameterId parameter : *used)
+        holders[parameter].insert(holders[parameter].end(), ranks.begin(), ranks.end());
+  }
+  for (Members& ranks : holders) {
+    if (ranks.empty()) ranks = placed.plan.stage_ranks(0);
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  }
+  return holders;
+}
+
+std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Members>& holders,
+                                     int64_t max_elements) {
+  struct Open {
+    size_t bucket = 0;
+    int64_t filled = 0;
+  };
+  std::map<Members, Open> open;  // the last bucket of each set of holders
   std::vector<BucketPlan> buckets;
-  int64_t filled = 0;
-  for (ParameterId id : order) {
+  for (ParameterId id : in_order_of_completion(graph)) {
     const int64_t numel = graph.parameters()[id].numel();
-    if (buckets.empty() || filled + numel > max_elements) {
-      buckets.emplace_back();
-      filled = 0;
+    auto [found, is_new] = open.try_emplace(holders[id]);
+    if (is_new || found->second.filled + numel > max_elements) {
+      found->second = {buckets.size(), 0};
+      buckets.push_back({{}, holders[id]});
     }
-    buckets.back().parameters.push_back(id);
-    buckets.back().ready_after = first_use[id];
-    filled += numel;
+    buckets[found->second.bucket].parameters.push_back(id);
+    found->second.filled += numel;
   }
   return buckets;
 }

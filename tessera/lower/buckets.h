@@ -1,19 +1,24 @@
 #pragma once
-// Groups the parameters' gradients into buckets in the order in which backward completes them, so
-// that each bucket's reduction starts as soon as its last gradient is there.
+// Groups the parameters' gradients into buckets, in the order in which backward completes them, so
+// that each bucket's reduction starts as soon as its last gradient is there. A bucket's parameters
+// have the same holders: the ranks whose nodes use them.
 
 #include <vector>
 
-#include "tessera/graph/graph.h"
+#include "tessera/lower/edges.h"
 
 namespace tessera {
 
 struct BucketPlan {
   std::vector<ParameterId> parameters;
-  NodeId ready_after = -1;  // the node whose backward completes the bucket
+  Members holders;
 };
 
+/// The ranks that use each parameter, ascending; one that nobody uses is held by the first stage.
+std::vector<Members> parameter_holders(const PlacedGraph& placed);
+
 /// Trainable parameters only. A parameter larger than `max_elements` has a bucket of its own.
-std::vector<BucketPlan> plan_buckets(const Graph& graph, int64_t max_elements);
+std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Members>& holders,
+                                     int64_t max_elements);
 
 }  // namespace tessera

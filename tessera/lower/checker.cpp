@@ -1,5 +1,6 @@
 #include "tessera/lower/checker.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -120,6 +121,7 @@ class BufferCheck {
                    },
                    [&](const FinishGather& gather) { finish(gather.channel); },
                    [&](const Update&) {},
+                   [&](const Enter&) {},
                },
                instruction);
   }
@@ -148,12 +150,16 @@ struct Events {
 
 Events events_of(const Instruction& instruction, const Program& program) {
   Events events;
-  const auto all_peers = [&](int channel, int round, auto sent_elements, auto received_elements) {
-    for (int peer = 0; peer < program.num_ranks; ++peer) {
-      if (peer == program.rank) continue;
-      if (const int64_t n = sent_elements(peer); n > 0) events.sends[peer] = {channel, round, n};
-      if (const int64_t n = received_elements(peer); n > 0)
-        events.receives[peer] = {channel, round, n};
+  const auto all_peers = [&](const Members& members, int channel, int round, auto elements_of) {
+    const auto own = std::find(members.begin(), members.end(), program.rank);
+    TESSERA_CHECK(own != members.end(), "rank {} is no member of channel {}", program.rank,
+                  channel);
+    const int64_t sent = elements_of(static_cast<size_t>(own - members.begin()));
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (members[i] == program.rank) continue;
+      if (sent > 0) events.sends[members[i]] = {channel, round, sent};
+      if (const int64_t n = elements_of(i); n > 0)
+        events.receives[members[i]] = {channel, round, n};
     }
   };
   if (const auto* transfer = std::get_if<StartTransfer>(&instruction)) {
@@ -168,18 +174,14 @@ Events events_of(const Instruction& instruction, const Program& program) {
     events.waits_for = finish->channel;
   } else if (const auto* reduce = std::get_if<StartReduce>(&instruction)) {
     const int64_t n = program.buffers[reduce->buffer].box.volume();
-    const auto whole = [&](int) { return n; };
-    all_peers(reduce->channel, 0, whole, whole);
+    all_peers(reduce->members, reduce->channel, 0, [&](size_t) { return n; });
     events.starts = reduce->channel;
   } else if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
     const int64_t n = program.buffers[finish->buffer].box.volume();
-    const auto whole = [&](int) { return n; };
-    all_peers(finish->channel, 1, whole, whole);
+    all_peers(finish->members, finish->channel, 1, [&](size_t) { return n; });
     events.waits_for = finish->channel;
   } else if (const auto* gather = std::get_if<StartGather>(&instruction)) {
-    all_peers(
-        gather->channel, 0, [&](int) { return gather->rows_of_rank[program.rank]; },
-        [&](int peer) { return gather->rows_of_rank[peer]; });
+    all_peers(gather->members, gather->channel, 0, [&](size_t i) { return gather->rows[i]; });
     events.starts = gather->channel;
   } else if (const auto* finish = std::get_if<FinishGather>(&instruction)) {
     events.waits_for = finish->channel;

@@ -57,13 +57,24 @@ bool serves(const EdgeGroup& group, const std::vector<Need>& needs, InputAccess 
   return true;
 }
 
-int find_or_add_group(ValuePlan* value, const std::vector<Need>& needs, InputAccess access) {
+/// Where the moves of each micro-batch begin: they are sorted by need.
+std::vector<size_t> first_moves(const EdgeGroup& group, int micro_batches) {
+  const int per_micro_batch = static_cast<int>(group.needs.size()) / micro_batches;
+  std::vector<size_t> first(micro_batches + 1, group.moves.size());
+  for (size_t i = group.moves.size(); i-- > 0;)
+    for (int m = group.moves[i].need / per_micro_batch; m >= 0 && first[m] > i; --m) first[m] = i;
+  return first;
+}
+
+int find_or_add_group(ValuePlan* value, const std::vector<Need>& needs, InputAccess access,
+                      int micro_batches) {
   for (size_t g = 0; g < value->groups.size(); ++g)
     if (serves(value->groups[g], needs, access)) return static_cast<int>(g);
   EdgeGroup group;
   group.access = access;
   group.needs = needs;
   group.moves = Transfer(value->layout, needs).moves();
+  group.first_move = first_moves(group, micro_batches);
   group.in_place.assign(needs.size(), false);
   for (size_t q = 0; q < needs.size(); ++q) {
     const bool same_place = static_cast<int>(needs.size()) == value->layout.num_pieces() &&
@@ -104,19 +115,40 @@ void plan_uses(const PlacedGraph& placed, const Value& value, InputAccess access
                                ? Box(std::vector<Range>(value.type.num_axes()))
                                : node.op->needed(value.uses[u].input, piece.box, node.types));
     if (access == InputAccess::kStrided && read_directly(plan->layout, out, &use)) continue;
-    use.group = find_or_add_group(plan, needs_of(plan->layout, out, use, access), access);
+    use.group = find_or_add_group(plan, needs_of(plan->layout, out, use, access), access,
+                                  placed.num_micro_batches());
     ++plan->groups[use.group].num_uses;
   }
 }
 
+/// Partial results lie where the stage that computes them would have what they are parts of.
 Layout layout_of_value(const PlacedGraph& placed, const Placement& placement, ValueId id) {
   const Value& value = placed.graph.value(id);
+  const int stage = placed.values[id].stage;
   for (const Axis& axis : value.type.axes)
     if (axis.kind == AxisKind::kPart) {
       const ValueId source = placed.graph.node(value.producer).inputs[0];
-      return placement.layout_of_parts(value.type, placed.values[source].layout);
+      return placement.layout_of_parts(value.type,
+                                       placement.layout_of(placed.graph.type(source), stage));
     }
-  return placement.layout_of(value.type);
+  return placement.layout_of(value.type, stage);
+}
+
+/// An input of the graph belongs to the chunk, and the stage, that reads it first.
+void assign_to_chunks(PlacedGraph* placed) {
+  std::vector<int> chunk_of(placed->graph.nodes().size(), 0);
+  for (size_t c = 0; c < placed->chunks.size(); ++c)
+    for (NodeId node : placed->chunks[c].nodes) chunk_of[node] = static_cast<int>(c);
+  for (size_t id = 0; id < placed->values.size(); ++id) {
+    const Value& value = placed->graph.values()[id];
+    int chunk = value.producer >= 0 ? chunk_of[value.producer] : -1;
+    if (value.producer < 0)
+      for (const Use& use : value.uses)
+        chunk = chunk < 0 ? chunk_of[use.node] : std::min(chunk, chunk_of[use.node]);
+    placed->values[id].chunk = std::max(chunk, 0);
+    if (!placed->chunks.empty())
+      placed->values[id].stage = placed->chunks[placed->values[id].chunk].stage;
+  }
 }
 
 }  // namespace
@@ -129,12 +161,25 @@ const UsePlan& PlacedGraph::use(NodeId node, int input) const {
   return values[value].uses[found - uses.begin()];
 }
 
+Members PlacedGraph::all_ranks_of_node(NodeId node) const {
+  Members ranks = ranks_of_node(node, 0);
+  if (plan.micro_batches > 1)
+    for (int rank : ranks_of_node(node, 1)) ranks.push_back(rank);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
 PlacedGraph place(Graph graph, const Plan& plan) {
   PlacedGraph placed;
   placed.graph = std::move(graph);
+  placed.plan = plan;
+  placed.stage_of_node = stages_of_nodes(placed.graph, plan);
+  placed.chunks = make_chunks(placed.graph, placed.stage_of_node);
   const Placement placement(placed.graph, plan);
   const int num_values = static_cast<int>(placed.graph.values().size());
   placed.values.resize(num_values);
+  assign_to_chunks(&placed);
   for (ValueId id = 0; id < num_values; ++id)
     placed.values[id].layout = layout_of_value(placed, placement, id);
   for (ValueId id = 0; id < num_values; ++id) {
@@ -148,7 +193,7 @@ PlacedGraph place(Graph graph, const Plan& plan) {
                                   : placed.graph.node(value.producer).op->output_access());
     for (EdgeGroup& group : value_plan.groups) {
       group.channel = placed.num_channels;
-      placed.num_channels += 2;
+      placed.num_channels += 2 * placed.num_micro_batches();
     }
   }
   return placed;

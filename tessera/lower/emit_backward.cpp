@@ -3,19 +3,19 @@
 
 namespace tessera {
 
-void Emitter::emit_backward(NodeId id) {
+void Emitter::emit_backward(NodeId id, bool with_weights) {
   const Node& node = graph_.node(id);
   if (!backward_.needs_gradient[node.output]) return;
   // Recomputation comes first: it hides the adjoint exchange that complete_gradient waits for.
-  for (size_t i = 0; i < node.inputs.size(); ++i)
+  for (size_t i = 0; i < node.inputs.size() && !pieces_here(node.output).empty(); ++i)
     if (node.op->keeps_input(static_cast<int>(i))) recompute(node.inputs[i]);
-  if (!node.op->is_loss()) {
+  if (!node.op->is_loss() && runs(id)) {
     complete_gradient(node.output);
     if (node.op->output_access() == OutputAccess::kReturnsDense) make_grad_output_dense(id);
   }
   emit_statistics(id, Direction::kBackward);
   run_input_gradient(id);
-  if (graph_.has_trainable(node)) run_weight_gradient(id);
+  if (with_weights) emit_weight_gradient(id);
 }
 
 bool Emitter::passes_gradient(NodeId id, int input) const {
@@ -46,13 +46,16 @@ void Emitter::run_input_gradient(NodeId id) {
     if (passes_gradient(id, input)) reading_done(id, input);
 }
 
-void Emitter::run_weight_gradient(NodeId id) {
-  for (int piece : pieces_here(graph_.node(id).output))
+void Emitter::emit_weight_gradient(NodeId id) {
+  const Node& node = graph_.node(id);
+  if (!backward_.needs_gradient[node.output] || !graph_.has_trainable(node)) return;
+  for (int piece : pieces_here(node.output))
     append(Run{id,
                Phase::kWeightGradient,
                piece,
                {placed_.output_layout(id).piece(piece).box},
                backward_arguments(id, piece)});
+  contributed(node);
 }
 
 std::vector<Argument> Emitter::backward_arguments(NodeId id, int piece) const {
@@ -67,12 +70,13 @@ std::vector<Argument> Emitter::backward_arguments(NodeId id, int piece) const {
   const auto whole = [&](BufferId buffer) { return View{buffer, program_.buffers[buffer].box}; };
   if (const auto found = saved_.find({id, piece}); found != saved_.end())
     arguments.push_back({Role::kSaved, 0, whole(found->second)});
-  if (const auto found = merged_statistics_.find(id); found != merged_statistics_.end())
+  if (const auto found = merged_statistics_.find(now(id)); found != merged_statistics_.end())
     arguments.push_back({Role::kMergedStatistics, 0, whole(found->second)});
-  if (const auto found = gathered_grad_statistics_.find(id);
-      found != gathered_grad_statistics_.end())
-    arguments.push_back({Role::kPieceGradStatistics, 0, statistics_row(id, piece, found->second)});
-  if (const auto found = merged_grad_statistics_.find(id); found != merged_grad_statistics_.end())
+  if (const auto found = grad_statistics_rows_.find({id, piece});
+      found != grad_statistics_rows_.end())
+    arguments.push_back({Role::kPieceGradStatistics, 0, found->second});
+  if (const auto found = merged_grad_statistics_.find(now(id));
+      found != merged_grad_statistics_.end())
     arguments.push_back({Role::kMergedGradStatistics, 0, whole(found->second)});
   return arguments;
 }

@@ -26,12 +26,10 @@ std::vector<Box> outside(Box box, const Box& image) {
 
 }  // namespace
 
-void Emitter::load_inputs() {
-  for (ValueId value : graph_.inputs()) {
-    make_homes(value);
-    for (int piece : pieces_here(value)) append(Load{value, home_view(value, piece)});
-    make_groups(value);
-  }
+void Emitter::load_input(ValueId value) {
+  make_homes(value);
+  for (int piece : pieces_here(value)) append(Load{value, home_view(value, piece)});
+  make_groups(value);
 }
 
 void Emitter::emit_forward(NodeId id) {
@@ -40,10 +38,13 @@ void Emitter::emit_forward(NodeId id) {
     const int group = placed_.use(id, static_cast<int>(i)).group;
     if (group >= 0) finish_exchange(node.inputs[i], group);
   }
+  const bool is_loss = node.op->is_loss();
+  if (is_loss && placed_.num_micro_batches() > 1) return forward_loss(id);
   emit_statistics(id, Direction::kForward);
   if (node.op->output_access() != OutputAccess::kNone) make_homes(node.output);
   run_forward(id, Phase::kForward);
   make_groups(node.output);
+  if (is_loss) start_loss_reduction();
 }
 
 void Emitter::make_homes(ValueId value) {
@@ -61,28 +62,37 @@ void Emitter::make_homes(ValueId value) {
   }
 }
 
-/// Buffers of the consumers' groups, filled from the homes here and by transfers from elsewhere.
+/// Buffers of the consumers' groups, filled from the homes here and by transfers from elsewhere. A
+/// rank that only receives makes its buffers when they arrive: until then their strips are enough.
 void Emitter::make_groups(ValueId value) {
   const ValuePlan& plan = placed_.values[value];
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    const EdgeGroup& group = plan.groups[g];
-    if (recomputed_[value] && !backward_reads(value, static_cast<int>(g))) continue;
-    for (size_t q = 0; q < group.needs.size(); ++q) {
-      if (group.needs[q].rank != rank_ || group.needs[q].box.empty()) continue;
-      BufferId& buffer = instances_[value].groups[g][q];
-      if (group.in_place[q]) {
-        buffer = instances_[value].homes[q];
-        continue;
-      }
-      buffer = add_buffer(graph_.value(value).name + " with margins", BufferKind::kValue,
-                          group.needs[q].box, group.needs[q].box, element_of(value));
-      fill_outside(buffer, value);
-    }
-    if (recomputed_[value])
-      unpack_again(value, static_cast<int>(g));
+  const bool recomputed = recomputed_[{value, micro_batch_}];
+  for (int g = 0; g < static_cast<int>(plan.groups.size()); ++g) {
+    if (!owns(value) && !reads(value, g)) continue;
+    if (recomputed && !backward_reads(value, g)) continue;
+    if (owns(value)) make_group_buffers(value, g);
+    if (!recomputed)
+      start_exchange(value, g);
     else
-      start_exchange(value, static_cast<int>(g));
-    copy_local_moves(value, static_cast<int>(g));
+      unpack(value, g);
+    copy_local_moves(value, g);
+  }
+}
+
+void Emitter::make_group_buffers(ValueId value, int g) {
+  const EdgeGroup& group = placed_.values[value].groups[g];
+  const size_t count = group.needs.size() / placed_.num_micro_batches();
+  for (size_t q = count * micro_batch_; q < count * (micro_batch_ + 1); ++q) {
+    if (group.needs[q].rank != rank_ || group.needs[q].box.empty()) continue;
+    BufferId& buffer = instances_[value].groups[g][q];
+    if (buffer >= 0) continue;  // a strip that was taken over
+    if (group.in_place[q]) {
+      buffer = instances_[value].homes[q];
+      continue;
+    }
+    buffer = add_buffer(graph_.value(value).name + " with margins", BufferKind::kValue,
+                        group.needs[q].box, group.needs[q].box, element_of(value));
+    fill_outside(buffer, value);
   }
 }
 
@@ -104,7 +114,7 @@ void Emitter::fill_outside(BufferId buffer, ValueId value) {
 
 void Emitter::copy_local_moves(ValueId value, int g) {
   const EdgeGroup& group = placed_.values[value].groups[g];
-  for (const Move& move : group.moves) {
+  for (const Move& move : group.moves_of(micro_batch_)) {
     if (move.from != rank_ || move.to != rank_ || group.moves_in_place(move)) continue;
     append(Copy{{instances_[value].homes[move.source_piece], move.box},
                 {instances_[value].groups[g][move.need], move.box},
@@ -121,8 +131,8 @@ void Emitter::run_forward(NodeId id, Phase phase) {
       const int input = static_cast<int>(i);
       run.arguments.push_back({Role::kInput, input, input_view(id, input, piece)});
     }
-    if (merged_statistics_.contains(id)) {
-      const BufferId merged = merged_statistics_[id];
+    if (const auto found = merged_statistics_.find(now(id)); found != merged_statistics_.end()) {
+      const BufferId merged = found->second;
       run.arguments.push_back({Role::kMergedStatistics, 0, {merged, program_.buffers[merged].box}});
     }
     if (const Saved saved = node.op->saved(box, node.types); saved.numel > 0) {
@@ -142,11 +152,12 @@ void Emitter::run_forward(NodeId id, Phase phase) {
 
 /// Makes a value that was not kept available again, with all that it is computed from.
 void Emitter::recompute(ValueId value) {
-  if (!backward_.recomputed[value] || recomputed_[value]) return;
+  if (!backward_.recomputed[value] || recomputed_[{value, micro_batch_}]) return;
   const NodeId producer = graph_.value(value).producer;
-  for (ValueId input : graph_.node(producer).inputs) recompute(input);
-  recomputed_[value] = true;
-  instances_[value] = empty_instance(value);
+  if (!pieces_here(value).empty())
+    for (ValueId input : graph_.node(producer).inputs) recompute(input);
+  recomputed_[{value, micro_batch_}] = true;
+  forget_instance(value);
   make_homes(value);
   run_forward(producer, Phase::kRecompute);
   make_groups(value);

@@ -14,9 +14,9 @@ void Emitter::prepare_gradients() {
     for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input) {
       const UsePlan& use = placed_.use(id, input);
       if (use.group < 0 || !passes_gradient(id, input)) continue;
-      const EdgeKey key{node.inputs[input], use.group};
-      ++pending_readings_[key];
-      std::vector<bool>& contributes = contributes_[key];
+      for (int m = 0; m < placed_.num_micro_batches(); ++m)
+        ++pending_readings_[{node.inputs[input], use.group, m}];
+      std::vector<bool>& contributes = contributes_[{node.inputs[input], use.group}];
       contributes.resize(use.needed.size(), false);
       for (size_t q = 0; q < use.needed.size(); ++q)
         if (!use.needed[q].empty()) contributes[q] = true;
@@ -62,7 +62,7 @@ void Emitter::add_contribution(NodeId id, int input, int piece, const View& targ
 void Emitter::reading_done(NodeId id, int input) {
   const ValueId value = graph_.node(id).inputs[input];
   const int group = placed_.use(id, input).group;
-  if (group >= 0 && --pending_readings_[{value, group}] == 0) complete_group(value, group);
+  if (group >= 0 && --pending_readings_[edge(value, group)] == 0) complete_group(value, group);
 }
 
 /// All readings of a group have contributed: own parts are added here, the rest goes to its owners.
@@ -73,7 +73,7 @@ void Emitter::complete_group(ValueId value, int g) {
     if (gradient.homes[piece] < 0 && piece < static_cast<int>(group.needs.size()) &&
         group.covers_piece[piece])
       gradient.homes[piece] = gradient.groups[g][piece];
-  for (const Move& move : group.moves) {
+  for (const Move& move : group.moves_of(micro_batch_)) {
     if (move.from != rank_ || move.to != rank_ || !contributes(value, g, move)) continue;
     const BufferId part = gradient.groups[g][move.need];
     const BufferId home = gradient_home(value, move.source_piece);
@@ -90,8 +90,9 @@ bool Emitter::contributes(ValueId value, int group, const Move& move) const {
 }
 
 void Emitter::complete_gradient(ValueId value) {
-  for (int group : started_adjoints_[value]) finish_adjoint(value, group);
-  started_adjoints_[value].clear();
+  std::vector<int>& started = started_adjoints_[{value, micro_batch_}];
+  for (int group : started) finish_adjoint(value, group);
+  started.clear();
   for (int piece : pieces_here(value)) gradient_home(value, piece);
 }
 

@@ -43,7 +43,9 @@ std::vector<HaloInfo> halo_report(const Graph& graph, const Plan& plan) {
 }
 
 Layout input_layout(const Graph& graph, const Plan& plan) {
-  return Placement(graph, plan).layout_of(graph.type(graph.inputs()[0]));
+  Plan whole_batch = plan;  // the grid is that of every micro-batch
+  whole_batch.micro_batches = 1;
+  return Placement(graph, whole_batch).layout_of(graph.type(graph.inputs()[0]));
 }
 
 }  // namespace tessera

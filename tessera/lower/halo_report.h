@@ -20,7 +20,7 @@ struct HaloInfo {
 /// Values whose boxes cross ranks, in graph order.
 std::vector<HaloInfo> halo_report(const Graph& graph, const Plan& plan);
 
-/// The layout of the graph's image.
+/// The layout of the graph's image on the first stage.
 Layout input_layout(const Graph& graph, const Plan& plan);
 
 }  // namespace tessera

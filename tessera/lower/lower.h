@@ -14,6 +14,7 @@
 
 #include <vector>
 
+#include "tessera/lower/chunks.h"
 #include "tessera/lower/options.h"
 #include "tessera/lower/program.h"
 #include "tessera/plan/plan.h"
@@ -23,6 +24,8 @@ namespace tessera {
 struct Lowered {
   Graph graph;  // rewritten; parameters, inputs and outputs as in the original
   std::vector<Program> programs;
+  std::vector<Chunk> chunks;     // parts of the network, each of one stage
+  std::vector<Members> holders;  // per parameter: the ranks that use it
 };
 
 /// Throws InvalidInput where the plan does not fit. The same result on every rank.

@@ -15,6 +15,8 @@ const char* name_of(Phase phase) {
       return "statistics";
     case Phase::kMergeStatistics:
       return "merge statistics";
+    case Phase::kUpdateBuffers:
+      return "update buffers";
     case Phase::kPieceGradStatistics:
       return "gradient statistics";
     case Phase::kMergeGradStatistics:
@@ -23,6 +25,18 @@ const char* name_of(Phase phase) {
       return "input gradient";
     case Phase::kWeightGradient:
       return "weight gradient";
+  }
+  return "?";
+}
+
+const char* name_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kForward:
+      return "forward";
+    case TaskKind::kBackward:
+      return "backward";
+    case TaskKind::kWeight:
+      return "weight gradients";
   }
   return "?";
 }
@@ -115,6 +129,12 @@ class Printer {
     return fmt::format("FinishGather #{} {}", gather.channel, name(gather.buffer));
   }
   std::string operator()(const Update&) const { return "Update"; }
+  std::string operator()(const Enter& enter) const {
+    if (enter.part == Enter::Part::kSetUp) return "Enter set-up";
+    if (enter.part == Enter::Part::kFinish) return "Enter finish";
+    return fmt::format("Enter {} of chunk {} (stage {}), micro-batch {}", name_of(enter.task.kind),
+                       enter.task.chunk, enter.stage, enter.task.micro_batch);
+  }
 
  private:
   static std::string name(BufferId buffer) { return fmt::format("%{}", buffer); }

@@ -13,6 +13,8 @@
 
 #include "tessera/geometry/box.h"
 #include "tessera/graph/graph.h"
+#include "tessera/lower/schedule.h"
+#include "tessera/plan/plan.h"
 
 namespace tessera {
 
@@ -58,6 +60,7 @@ enum class Phase {
   kRecompute,  // forward again, in backward
   kPieceStatistics,
   kMergeStatistics,
+  kUpdateBuffers,  // running statistics, once a step
   kPieceGradStatistics,
   kMergeGradStatistics,
   kInputGradient,
@@ -145,20 +148,23 @@ struct Unpack {
   std::vector<Message> messages;
   Combine combine = Combine::kStore;
 };
-/// Sum of a whole buffer over all ranks.
+/// Sum of a whole buffer over its members.
 struct StartReduce {
   int channel = -1;
   BufferId buffer = -1;
+  Members members;
 };
 struct FinishReduce {
   int channel = -1;
   BufferId buffer = -1;
+  Members members;
 };
-/// Rows of a statistics buffer from all ranks; rank r owns rows_of_rank[r] rows, in rank order.
+/// Rows of a statistics buffer from all members; members[i] owns rows[i] rows, in that order.
 struct StartGather {
   int channel = -1;
   BufferId buffer = -1;
-  std::vector<int64_t> rows_of_rank;
+  Members members;
+  std::vector<int64_t> rows;
 };
 struct FinishGather {
   int channel = -1;
@@ -167,18 +173,29 @@ struct FinishGather {
 /// The optimiser's step.
 struct Update {};
 
+/// Does nothing: what follows, up to the next one, belongs to a task, which traces and timelines
+/// show.
+struct Enter {
+  enum class Part { kSetUp, kTask, kFinish };
+  Part part = Part::kTask;
+  Task task;      // of kTask
+  int stage = 0;  // whose part of the network it is; GEMS runs it elsewhere, too
+};
+
 using Instruction =
     std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer, Unpack,
-                 StartReduce, FinishReduce, StartGather, FinishGather, Update>;
+                 StartReduce, FinishReduce, StartGather, FinishGather, Update, Enter>;
 
 /// Where an instruction runs. A device with streams lets both run side by side; what must wait for
 /// what follows from the buffers.
 enum class Stream { kCompute, kCommunication };
 Stream stream_of(const Instruction& instruction);
 
-/// Gradients of these parameters lie one behind the other in one buffer, reduced as one.
+/// Gradients of these parameters lie one behind the other in one buffer, reduced as one over the
+/// ranks that hold them.
 struct Bucket {
   BufferId buffer = -1;
+  Members holders;
   std::vector<ParameterId> parameters;
   std::vector<int64_t> offsets;  // elements
 };
@@ -194,6 +211,7 @@ struct Program {
   int num_ranks = 1;
   std::vector<Buffer> buffers;
   std::vector<Instruction> instructions;
+  std::vector<ParameterId> parameters;  // that this rank holds, ascending
   std::vector<Bucket> buckets;
   BufferId loss = -1;
   std::vector<Result> outputs;          // of Graph::outputs()

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "tessera/base/error.h"
 #include "tessera/graph/transform.h"
+#include "tessera/lower/chunks.h"
 #include "tessera/ops/batch_norm.h"
 #include "tessera/ops/partial.h"
 #include "tessera/ops/relu.h"
@@ -16,7 +18,10 @@ namespace {
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), placement_(graph, plan) {}
+      : graph_(graph),
+        plan_(plan),
+        placement_(graph, plan),
+        stages_(stages_of_nodes(graph, plan)) {}
 
   Graph run() {
     return transform(graph_,
@@ -54,6 +59,7 @@ class Rewriter {
     const std::vector<Use>& uses = graph_.value(node.output).uses;
     const auto& outputs = graph_.outputs();
     return uses.size() == 1 && predicate(*graph_.node(uses[0].node).op) &&
+           stages_[uses[0].node] == stage(node) &&
            std::find(outputs.begin(), outputs.end(), node.output) == outputs.end();
   }
 
@@ -67,14 +73,17 @@ class Rewriter {
                              norm.parameters, norm.buffers);
   }
 
-  std::vector<Box> cells_of(ValueId value) const {
-    return Placement::spatial_cells(placement_.layout_of(graph_.type(value)));
+  int stage(const Node& node) const { return stages_[graph_.value(node.output).producer]; }
+
+  /// The cells of a value as the stage of one of its readers would cut it.
+  std::vector<Box> cells_of(ValueId value, const Node& reader) const {
+    return Placement::spatial_cells(placement_.layout_of(graph_.type(value), stage(reader)));
   }
 
   ValueId reduce_by_parts(const Node& node, ValueId image, double scale) {
-    const ValueId parts =
-        result_->add_node(node.name + ".partial",
-                          std::make_shared<PartialSum>(cells_of(node.inputs[0]), scale), {image});
+    const ValueId parts = result_->add_node(
+        partial_name(node), std::make_shared<PartialSum>(cells_of(node.inputs[0], node), scale),
+        {image});
     const std::vector<Axis>& axes = node.types.output.axes;
     const std::vector<Axis> kept(axes.begin() + 2, axes.end());
     return result_->add_node(node.name, std::make_shared<SumParts>(kept), {parts});
@@ -83,8 +92,9 @@ class Rewriter {
   /// With fewer samples than ranks of a replica, gathering whole maps would leave ranks idle and
   /// send the map; partial products send only their sums.
   bool batch_is_small(const Node& flatten) const {
-    const int64_t ranks_per_replica = plan_.num_ranks() / plan_.data;
-    return graph_.type(flatten.inputs[0]).batch() / plan_.data < ranks_per_replica;
+    const int64_t samples =
+        graph_.type(flatten.inputs[0]).batch() / (plan_.data * plan_.micro_batches);
+    return samples < plan_.ranks_of_stage(stage(flatten));
   }
 
   ValueId linear_by_parts(const Node& linear) {
@@ -92,17 +102,22 @@ class Rewriter {
     Shape spatial = graph_.type(image).shape();
     spatial.erase(spatial.begin(), spatial.begin() + 2);
     const int64_t out_features = linear.types.output.channels();
-    const ValueId parts =
-        result_->add_node(linear.name + ".partial",
-                          std::make_shared<PartialLinear>(cells_of(image), spatial, out_features),
-                          {inputs_of_left_out_.at(linear.inputs[0])}, {linear.parameters[0]});
+    const ValueId parts = result_->add_node(
+        partial_name(linear),
+        std::make_shared<PartialLinear>(cells_of(image, linear), spatial, out_features),
+        {inputs_of_left_out_.at(linear.inputs[0])}, {linear.parameters[0]});
     const std::vector<ParameterId> bias(linear.parameters.begin() + 1, linear.parameters.end());
     return result_->add_node(linear.name, std::make_shared<SumParts>(), {parts}, bias);
+  }
+
+  static std::string partial_name(const Node& node) {
+    return fmt::format("{}{}", node.name, kPartialSuffix);
   }
 
   const Graph& graph_;
   const Plan& plan_;
   Placement placement_;
+  std::vector<int> stages_;                        // per node
   Graph* result_ = nullptr;                        // the graph that is being made
   std::map<ValueId, ValueId> inputs_of_left_out_;  // by the left-out node's old output
 };

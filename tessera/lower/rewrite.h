@@ -6,12 +6,17 @@
 //   spatial sum or mean, all axes  →  partial_sum → sum_parts
 //   flatten → linear, small batch  →  partial_linear → sum_parts
 //
-// Parameters, inputs and outputs keep their order.
+// Nodes are fused where one stage runs both. Parameters, inputs and outputs keep their order.
+
+#include <string_view>
 
 #include "tessera/graph/graph.h"
 #include "tessera/plan/plan.h"
 
 namespace tessera {
+
+/// Behind the name of a node that was made beside the one of that name, on the same stage.
+constexpr std::string_view kPartialSuffix = ".partial";
 
 Graph rewrite(const Graph& graph, const Plan& plan);
 

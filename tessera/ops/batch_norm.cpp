@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/geometry/split.h"
 #include "tessera/ops/norm_kernels.h"
 
 namespace tessera {
@@ -32,6 +33,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
 
   std::string settings() const override {
     std::string text = uses_batch() ? "" : "running statistics";
+    if (options_.batch_parts > 1) text = fmt::format("{} micro-batches", options_.batch_parts);
     if (!options_.affine) text += text.empty() ? "no affine" : ", no affine";
     return text;
   }
@@ -43,11 +45,14 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     if (!uses_batch() && !options_.running)
       throw_error<InvalidInput>(
           "running statistics are asked for and not tracked; track them, or use the batch's");
-    if (uses_batch() && count_per_channel(Box::whole(input.shape())) == 1)
+    if (uses_batch() && smallest_part(input) <= 1)
       throw_error<InvalidInput>(
-          "input {} has one value per channel, which has no variance; use a larger batch or image, "
-          "or running statistics",
-          to_string(input));
+          "input {} has one value per channel{}, which has no variance; use a larger batch or "
+          "image, or running statistics",
+          to_string(input),
+          options_.batch_parts == 1
+              ? std::string()
+              : fmt::format(" in one of {} micro-batches", options_.batch_parts));
     return input;
   }
 
@@ -63,6 +68,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
   bool cheap_to_recompute() const override { return true; }
   Statistics forward_statistics(const NodeTypes& types) const override { return two(types); }
   Statistics backward_statistics(const NodeTypes& types) const override { return two(types); }
+  int64_t batch_parts() const override { return uses_batch() ? options_.batch_parts : 0; }
   double flops(const Box& out, const NodeTypes&) const override {
     const double per_element = uses_batch() ? 6 : 2;  // sum, distance, square, sum; then x * a + b
     return per_element * static_cast<double>(out.volume());
@@ -84,16 +90,25 @@ class BatchNorm final : public Op, public HasRunningStatistics {
 
   /// Leaves mean and 1 / sqrt(biased variance + epsilon).
   void merge_statistics(MergeArgs& args) const override {
-    const int64_t channels = args.types->output.channels();
-    const at::Tensor unbiased = at::empty({channels}, at::kDouble);
-    for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t c = 0; c < args.types->output.channels(); ++c) {
       const Moments moments = merge_channel(args, c);
       first_half(args.merged)[c] = moments.mean;
       second_half(args.merged)[c] = 1 / std::sqrt(moments.m2 / moments.count + options_.epsilon);
+    }
+  }
+
+  /// By mean and unbiased variance of the whole batch, also where micro-batches have their own.
+  void update_buffers(MergeArgs& args) const override {
+    if (!options_.running) return;
+    const int64_t channels = args.types->output.channels();
+    const at::Tensor mean = at::empty({channels}, at::kDouble);
+    const at::Tensor unbiased = at::empty({channels}, at::kDouble);
+    for (int64_t c = 0; c < channels; ++c) {
+      const Moments moments = merge_channel(args, c);
+      mean.data_ptr<double>()[c] = moments.mean;
       unbiased.data_ptr<double>()[c] = moments.m2 / (moments.count - 1);
     }
-    if (!options_.running) return;
-    update_running(args.buffers[0], args.merged.narrow(0, 0, channels), options_.momentum);
+    update_running(args.buffers[0], mean, options_.momentum);
     update_running(args.buffers[1], unbiased, options_.momentum);
   }
 
@@ -118,7 +133,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     const size_t channels = norm.mean.size();
     std::vector<double> mean_dxhat(channels), mean_dxhat_xhat(channels);
     if (uses_batch()) {
-      const double count = count_per_channel(Box::whole(args.types->output.shape()));
+      const double count = count_of_part(args);
       const std::span<double> dy = part(first_half(args.merged_grad_statistics), args.out_box[1]);
       const std::span<double> dy_xhat =
           part(second_half(args.merged_grad_statistics), args.out_box[1]);
@@ -146,16 +161,52 @@ class BatchNorm final : public Op, public HasRunningStatistics {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     const at::Tensor& x = args.inputs[0];
-    const at::Tensor y =
-        at::batch_norm(with_one_spatial_axis(x), tensor_or_none(args.parameters, 0),
-                       tensor_or_none(args.parameters, 1), tensor_or_none(args.buffers, 0),
-                       tensor_or_none(args.buffers, 1), uses_batch(), options_.momentum,
-                       options_.epsilon, /*cudnn_enabled=*/false)
-            .view(x.sizes());
+    const bool apart = uses_batch() && options_.batch_parts > 1;
+    const at::Tensor whole = with_one_spatial_axis(x);
+    at::Tensor y;
+    if (apart) {
+      std::vector<at::Tensor> parts;
+      for (int64_t part = 0; part < options_.batch_parts; ++part) {
+        const Range samples = split(x.size(0), options_.batch_parts, part);
+        parts.push_back(
+            reference_part(whole.narrow(0, samples.begin, samples.size()), args, at::Tensor(), {}));
+      }
+      y = at::cat(parts);
+      // For the running statistics of the whole batch alone.
+      reference_part(whole.detach(), args, tensor_or_none(args.buffers, 0),
+                     tensor_or_none(args.buffers, 1));
+    } else {
+      y = reference_part(whole, args, tensor_or_none(args.buffers, 0),
+                         tensor_or_none(args.buffers, 1));
+    }
+    y = y.view(x.sizes());
     return options_.activation == Activation::kRelu ? at::relu(y) : y;
   }
 
  private:
+  at::Tensor reference_part(const at::Tensor& x, const ReferenceArgs& args,
+                            const at::Tensor& running_mean, const at::Tensor& running_var) const {
+    return at::batch_norm(x, tensor_or_none(args.parameters, 0), tensor_or_none(args.parameters, 1),
+                          running_mean, running_var, uses_batch(), options_.momentum,
+                          options_.epsilon, /*cudnn_enabled=*/false);
+  }
+
+  /// Elements of a channel in the smallest part of the batch.
+  int64_t smallest_part(const ValueType& input) const {
+    const int64_t batch = input.batch();
+    return batch == 0 ? 0 : batch / options_.batch_parts * pixels_per_sample(input);
+  }
+
+  /// Elements of a channel in the part of the batch that a piece belongs to.
+  double count_of_part(const KernelArgs& args) const {
+    Box box = Box::whole(args.types->output.shape());
+    for (int64_t part = 0; part < options_.batch_parts; ++part) {
+      const Range samples = split(args.types->output.batch(), options_.batch_parts, part);
+      if (samples.contains(args.out_box[0].begin)) box[0] = samples;
+    }
+    return count_per_channel(box);
+  }
+
   bool uses_batch() const { return options_.statistics == BatchNormOptions::Statistics::kBatch; }
 
   Statistics two(const NodeTypes& types) const {
@@ -224,6 +275,14 @@ ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
 
 std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options) {
   return std::make_shared<BatchNorm>(options);
+}
+
+std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts) {
+  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
+  if (norm == nullptr || op.batch_parts() == 0) return nullptr;
+  BatchNormOptions options = norm->options();
+  options.batch_parts = parts;
+  return batch_norm_op(options);
 }
 
 bool is_plain_batch_norm(const Op& op) {

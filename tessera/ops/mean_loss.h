@@ -14,6 +14,7 @@ class MeanLoss : public PixelLoss {
   Statistics forward_statistics(const NodeTypes& types) const override {
     return has_labels(types) ? Statistics{1, 1} : Statistics{};
   }
+  bool statistics_read(int input) const override { return input == 1; }
   void piece_statistics(KernelArgs& args) const override;
   void merge_statistics(MergeArgs& args) const override;
   void forward(KernelArgs& args) const override;

@@ -91,8 +91,7 @@ void SampleNorm::piece_statistics(KernelArgs& args) const {
   }
 }
 
-/// Leaves mean and 1 / sqrt(biased variance + epsilon).
-void SampleNorm::merge_statistics(MergeArgs& args) const {
+std::vector<Moments> SampleNorm::merged_moments(const MergeArgs& args) const {
   const Cells cells = cells_of(args.types->output);
   std::vector<Moments> moments(cells.total());
   for (size_t piece = 0; piece < args.out_boxes.size(); ++piece) {
@@ -103,13 +102,20 @@ void SampleNorm::merge_statistics(MergeArgs& args) const {
       moments[cell].merge({static_cast<double>(channels * pixels(box)), mean[cell], m2[cell]});
     });
   }
-  for (int64_t cell = 0; cell < cells.total(); ++cell) {
+  return moments;
+}
+
+/// Leaves mean and 1 / sqrt(biased variance + epsilon).
+void SampleNorm::merge_statistics(MergeArgs& args) const {
+  const std::vector<Moments> moments = merged_moments(args);
+  for (size_t cell = 0; cell < moments.size(); ++cell) {
     first_half(args.merged)[cell] = moments[cell].mean;
     second_half(args.merged)[cell] =
         1 / std::sqrt(moments[cell].m2 / moments[cell].count + epsilon_);
   }
-  track(moments, args);
 }
+
+void SampleNorm::update_buffers(MergeArgs& args) const { track(merged_moments(args), args); }
 
 /// Weight 1 and bias 0 where each element has its own.
 PlaneNorm SampleNorm::plane_norm(const KernelArgs& args) const {

@@ -4,9 +4,10 @@
 // group) and layer norm over the sample (one group) are this operator and differ in names, weights
 // and oracle.
 //
-// Statistics are two numbers for each sample and group, and zero for samples and groups of which a
-// piece holds nothing; how many elements it holds is geometry. Backward reads the input and the
-// merged statistics; the output is recomputed where it is wanted, not kept.
+// Statistics are two numbers for each sample and group of the batch, and mean nothing for samples
+// and groups of which a piece (or, merged, a micro-batch) holds nothing; how many elements it holds
+// is geometry. Backward reads the input and the merged statistics; the output is recomputed where
+// it is wanted, not kept.
 
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ class SampleNorm : public Op {
 
   void piece_statistics(KernelArgs& args) const override;
   void merge_statistics(MergeArgs& args) const override;
+  void update_buffers(MergeArgs& args) const override;
   void forward(KernelArgs& args) const override;
   void piece_grad_statistics(KernelArgs& args) const override;
   void merge_grad_statistics(MergeArgs& args) const override;
@@ -57,6 +59,7 @@ class SampleNorm : public Op {
   struct Cells;
 
   Cells cells_of(const ValueType& type) const;
+  std::vector<Moments> merged_moments(const MergeArgs& args) const;
   PlaneNorm plane_norm(const KernelArgs& args) const;
   at::Tensor gradient_behind_norm(const KernelArgs& args) const;
   void sum_gradients(const KernelArgs& args, const at::Tensor& sums) const;

@@ -29,64 +29,79 @@ Box spatial_part(const Box& box) {
 }  // namespace
 
 Placement::Placement(const Graph& graph, const Plan& plan) : plan_(plan) {
-  for (const Value& value : graph.values()) {
-    // By index, not by count: of a squeezed value only the second spatial axis may be left.
+  // By index, not by count: of a squeezed value only the second spatial axis may be left.
+  for (const Value& value : graph.values())
     for (const Axis& axis : value.type.axes)
       num_spatial_ = std::max(num_spatial_, axis.spatial_index + 1);
-    coarsest_.resize(num_spatial_, Ratio{});
-    for (const Axis& axis : value.type.axes)
-      if (axis.kind == AxisKind::kSpatial && is_cut_on_grid(axis) &&
-          coarsest_[axis.spatial_index] < axis.stride)
-        coarsest_[axis.spatial_index] = axis.stride;
+  for (int stage = 0; stage < plan_.num_stages(); ++stage) {
+    std::vector<Ratio>& coarsest = coarsest_.emplace_back(num_spatial_, Ratio{});
+    for (const Value& value : graph.values())
+      for (const Axis& axis : value.type.axes)
+        if (axis.kind == AxisKind::kSpatial && is_cut_on_grid(axis, stage) &&
+            coarsest[axis.spatial_index] < axis.stride)
+          coarsest[axis.spatial_index] = axis.stride;
   }
 }
 
 /// Whether a value's pixels are to lie whole in one part. Pooling to a few numbers, or resizing by
 /// a fraction, has nothing to gain from it and would spoil the cuts of all others.
-bool Placement::is_cut_on_grid(const Axis& axis) const {
+bool Placement::is_cut_on_grid(const Axis& axis, int stage) const {
   const int i = axis.spatial_index;
-  return axis.stride.den == 1 && axis.size >= plan_.space_parts(i) * plan_.pieces_along(i);
+  return axis.stride.den == 1 && axis.size >= plan_.space_parts(stage, i) * plan_.pieces_along(i);
 }
 
-int64_t Placement::align_of(const Axis& axis) const {
-  const Ratio ratio = coarsest_[axis.spatial_index] / axis.stride;
+int64_t Placement::align_of(const Axis& axis, int stage) const {
+  const Ratio ratio = coarsest_[stage][axis.spatial_index] / axis.stride;
   return ratio.den == 1 ? ratio.num : 1;
 }
 
-Layout Placement::layout_of(const ValueType& type) const {
-  return type.num_spatial() > 0 ? layout_of_image(type) : layout_of_features(type);
+Range Placement::samples(int64_t batch, int64_t micro_batch, int64_t replica) const {
+  const Range together = split(batch, plan_.micro_batches, micro_batch);
+  return split(together.size(), plan_.data, replica).shifted(together.begin);
 }
 
-Layout Placement::layout_of_image(const ValueType& type) const {
+Layout Placement::layout_of(const ValueType& type, int stage) const {
+  std::vector<Piece> pieces;
+  for (int64_t m = 0; m < plan_.micro_batches; ++m) {
+    const int place = plan_.place_of_stage(stage, m);
+    if (type.num_spatial() > 0)
+      add_image_pieces(type, place, m, &pieces);
+    else
+      add_feature_pieces(type, place, m, &pieces);
+  }
+  return Layout(type.shape(), std::move(pieces));
+}
+
+void Placement::add_image_pieces(const ValueType& type, int stage, int64_t micro_batch,
+                                 std::vector<Piece>* pieces) const {
   // Ranks run over (data, space...), pieces over (pieces...) inside each rank.
   std::vector<int64_t> rank_grid{plan_.data};
   std::vector<int64_t> piece_grid;
   for (int i = 0; i < num_spatial_; ++i) {
-    rank_grid.push_back(plan_.space_parts(i));
+    rank_grid.push_back(plan_.space_parts(stage, i));
     piece_grid.push_back(plan_.pieces_along(i));
   }
-  std::vector<Piece> pieces;
-  int rank = 0;
+  const std::vector<int> ranks = plan_.stage_ranks(stage);
+  size_t next_rank = 0;
   for_each_index(rank_grid, [&](const std::vector<int64_t>& place) {
     for_each_index(piece_grid, [&](const std::vector<int64_t>& piece) {
       Box box;
       for (const Axis& axis : type.axes) {
         if (axis.kind == AxisKind::kBatch) {
-          box.push_back(split(axis.size, plan_.data, place[0]));
+          box.push_back(samples(axis.size, micro_batch, place[0]));
         } else if (axis.kind == AxisKind::kSpatial) {
           const int i = axis.spatial_index;
           box.push_back(split(axis.size, rank_grid[i + 1] * piece_grid[i],
-                              place[i + 1] * piece_grid[i] + piece[i], align_of(axis)));
+                              place[i + 1] * piece_grid[i] + piece[i], align_of(axis, stage)));
         } else {
           box.push_back({0, axis.size});
         }
       }
       if (!is_first_along_missing(type, place, piece)) box[0].end = box[0].begin;
-      pieces.push_back({box, rank});
+      pieces->push_back({box, ranks[next_rank]});
     });
-    ++rank;
+    ++next_rank;
   });
-  return Layout(type.shape(), std::move(pieces));
 }
 
 /// Along a spatial axis that the value does not have (it was squeezed away), the first part owns
@@ -101,18 +116,18 @@ bool Placement::is_first_along_missing(const ValueType& type, const std::vector<
   return true;
 }
 
-Layout Placement::layout_of_features(const ValueType& type) const {
-  const int64_t ranks = plan_.num_ranks();
-  const int64_t ranks_per_replica = ranks / plan_.data;
-  std::vector<Piece> pieces;
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    const Range replica = split(type.batch(), plan_.data, rank / ranks_per_replica);
+void Placement::add_feature_pieces(const ValueType& type, int stage, int64_t micro_batch,
+                                   std::vector<Piece>* pieces) const {
+  const int64_t ranks_per_replica = plan_.ranks_of_stage(stage);
+  const std::vector<int> ranks = plan_.stage_ranks(stage);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const int64_t index = static_cast<int64_t>(i);
+    const Range replica = samples(type.batch(), micro_batch, index / ranks_per_replica);
     Box box = Box::whole(type.shape());
     box[0] =
-        split(replica.size(), ranks_per_replica, rank % ranks_per_replica).shifted(replica.begin);
-    pieces.push_back({box, static_cast<int>(rank)});
+        split(replica.size(), ranks_per_replica, index % ranks_per_replica).shifted(replica.begin);
+    pieces->push_back({box, ranks[i]});
   }
-  return Layout(type.shape(), std::move(pieces));
 }
 
 std::vector<Box> Placement::spatial_cells(const Layout& layout) {

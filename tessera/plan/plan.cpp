@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
@@ -27,58 +28,150 @@ void check_positive(int64_t parts, const char* what) {
     throw_error<InvalidInput>("[plan] {} has {} parts; give 1 to {}", what, parts, kMaxRanks);
 }
 
-}  // namespace
-
-int Plan::num_ranks() const {
-  int64_t ranks = data;
-  for (int64_t parts : space) ranks *= parts;
-  return static_cast<int>(ranks);
+int64_t product(const std::vector<int64_t>& factors) {
+  int64_t total = 1;
+  for (int64_t factor : factors) total *= factor;
+  return total;
 }
 
-int64_t Plan::space_parts(int axis) const { return entry(space, axis); }
-int64_t Plan::pieces_along(int axis) const { return entry(pieces, axis); }
-
-void check_plan(const Plan& plan, const ValueType& input) {
-  check_axes(plan.space, "space", input);
-  check_axes(plan.pieces, "pieces", input);
+void check_batch(const Plan& plan, const ValueType& input) {
   check_positive(plan.data, "data");
-  if (plan.data > input.batch())
+  check_positive(plan.micro_batches, "micro-batches");
+  if (plan.data * plan.micro_batches <= input.batch()) return;
+  if (plan.micro_batches == 1)
     throw_error<InvalidInput>("[plan] data {} is more than the batch of {}; use at most {}",
                               plan.data, input.batch(), input.batch());
+  throw_error<InvalidInput>(
+      "[plan] {} micro-batches x data {} is more than the batch of {}; use a batch of at least {}, "
+      "or fewer micro-batches",
+      plan.micro_batches, plan.data, input.batch(), plan.micro_batches * plan.data);
+}
+
+void check_grid(const Plan& plan, int stage, const ValueType& input) {
+  check_axes(plan.grid(stage), "space", input);
   int64_t ranks = plan.data;
   for (int i = 0; i < input.num_spatial(); ++i) {
     const int64_t size = input.axes[input.first_spatial() + i].size;
-    check_positive(plan.space_parts(i), "space");
+    const int64_t parts = plan.space_parts(stage, i);
+    check_positive(parts, "space");
     check_positive(plan.pieces_along(i), "pieces");
-    if (plan.space_parts(i) * plan.pieces_along(i) > size)
+    if (parts * plan.pieces_along(i) > size)
       throw_error<InvalidInput>(
           "[plan] spatial axis {} of {} has {} pixels and cannot be cut into {} x {} (space x "
           "pieces); use at most {} parts there",
-          i, to_string(input), size, plan.space_parts(i), plan.pieces_along(i), size);
-    ranks *= plan.space_parts(i);
+          i, to_string(input), size, parts, plan.pieces_along(i), size);
+    ranks *= parts;
     check_positive(ranks, "the grid");
   }
+}
+
+void check_schedule(const Plan& plan) {
+  if (plan.schedule != ScheduleKind::kGems) return;
+  for (int stage = 0; stage < plan.num_stages(); ++stage)
+    if (plan.grid(stage) != plan.grid(plan.num_stages() - 1 - stage))
+      throw_error<InvalidInput>(
+          "[plan] gems runs every second micro-batch through the stages the other way, so stage {} "
+          "and stage {} need the same grid, not {} and {}; use equal grids, or another schedule",
+          stage, plan.num_stages() - 1 - stage, to_string(plan.grid(stage)),
+          to_string(plan.grid(plan.num_stages() - 1 - stage)));
+}
+
+using Json = nlohmann::json;
+
+const std::vector<std::string>& known_keys() {
+  static const std::vector<std::string> keys{"data",     "space",         "pieces",  "stages",
+                                             "stage_of", "micro_batches", "schedule"};
+  return keys;
+}
+
+}  // namespace
+
+int Plan::num_ranks() const { return static_cast<int>(data) * ranks_per_replica(); }
+
+int Plan::ranks_per_replica() const { return first_rank(num_stages()); }
+
+int Plan::ranks_of_stage(int stage) const { return static_cast<int>(product(grid(stage))); }
+
+int Plan::first_rank(int stage) const {
+  int first = 0;
+  for (int before = 0; before < stage; ++before) first += ranks_of_stage(before);
+  return first;
+}
+
+Members Plan::stage_ranks(int stage) const {
+  Members ranks;
+  for (int64_t replica = 0; replica < data; ++replica)
+    for (int cell = 0; cell < ranks_of_stage(stage); ++cell)
+      ranks.push_back(static_cast<int>(replica) * ranks_per_replica() + first_rank(stage) + cell);
+  return ranks;
+}
+
+int Plan::place_of_stage(int stage, int64_t micro_batch) const {
+  const bool mirrored = schedule == ScheduleKind::kGems && micro_batch % 2 == 1;
+  return mirrored ? num_stages() - 1 - stage : stage;
+}
+
+int64_t Plan::space_parts(int stage, int axis) const { return entry(grid(stage), axis); }
+int64_t Plan::pieces_along(int axis) const { return entry(pieces, axis); }
+
+void check_plan(const Plan& plan, const ValueType& input) {
+  check_axes(plan.pieces, "pieces", input);
+  check_batch(plan, input);
+  if (!plan.stages.empty() && !plan.space.empty())
+    throw_error<InvalidInput>("[plan] every stage has a grid of its own; leave \"space\" out");
+  int64_t ranks = 0;
+  for (int stage = 0; stage < plan.num_stages(); ++stage) {
+    check_grid(plan, stage, input);
+    ranks += plan.data * product(plan.grid(stage));
+    check_positive(ranks, "the plan");
+  }
+  check_schedule(plan);
 }
 
 std::string to_string(const Plan& plan) {
   std::string text = fmt::format("data {}", plan.data);
   if (!plan.space.empty()) text += ", space " + to_string(plan.space);
+  if (!plan.stages.empty()) {
+    text += fmt::format(", {} stages", plan.num_stages());
+    if (plan.ranks_per_replica() > plan.num_stages()) {
+      std::vector<std::string> grids;
+      for (const auto& grid : plan.stages) grids.push_back(grid.empty() ? "1" : to_string(grid));
+      text += fmt::format(" of {}", fmt::join(grids, ", "));
+    }
+  }
   if (!plan.pieces.empty()) text += ", pieces " + to_string(plan.pieces);
+  if (plan.micro_batches > 1) text += fmt::format(", {} micro-batches", plan.micro_batches);
+  if (plan.num_stages() > 1 || plan.micro_batches > 1) text += ", " + to_string(plan.schedule);
   return text;
 }
 
 std::string to_json(const Plan& plan) {
-  return nlohmann::json{{"data", plan.data}, {"space", plan.space}, {"pieces", plan.pieces}}.dump();
+  Json json{{"data", plan.data}, {"space", plan.space}, {"pieces", plan.pieces}};
+  if (!plan.stages.empty()) json["stages"] = plan.stages;
+  if (!plan.stage_of.empty()) json["stage_of"] = plan.stage_of;
+  if (plan.num_stages() > 1 || plan.micro_batches > 1) {
+    json["micro_batches"] = plan.micro_batches;
+    json["schedule"] = to_string(plan.schedule);
+  }
+  return json.dump();
 }
 
 Plan plan_from_json(const std::string& text) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const Json json = Json::parse(text);
     for (const auto& [key, value] : json.items())
-      if (key != "data" && key != "space" && key != "pieces")
-        throw_error<InvalidInput>("[plan] unknown key \"{}\"; known: data, space, pieces", key);
-    return {json.value("data", int64_t{1}), json.value("space", std::vector<int64_t>{}),
-            json.value("pieces", std::vector<int64_t>{})};
+      if (std::find(known_keys().begin(), known_keys().end(), key) == known_keys().end())
+        throw_error<InvalidInput>("[plan] unknown key \"{}\"; known: {}", key,
+                                  fmt::join(known_keys(), ", "));
+    Plan plan;
+    plan.data = json.value("data", plan.data);
+    plan.space = json.value("space", plan.space);
+    plan.pieces = json.value("pieces", plan.pieces);
+    plan.stages = json.value("stages", plan.stages);
+    plan.stage_of = json.value("stage_of", plan.stage_of);
+    plan.micro_batches = json.value("micro_batches", plan.micro_batches);
+    plan.schedule = parse_schedule(json.value("schedule", to_string(plan.schedule)));
+    return plan;
   } catch (const nlohmann::json::exception& error) {
     throw_error<InvalidInput>("[plan] not a plan: {}", error.what());
   }

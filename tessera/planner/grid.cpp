@@ -48,6 +48,13 @@ std::vector<int64_t> cheapest(const ValueType& input, int64_t parts, const char*
   return best;
 }
 
+int64_t most_parts(const Plan& plan, int axis) {
+  int64_t most = 1;
+  for (int stage = 0; stage < plan.num_stages(); ++stage)
+    most = std::max(most, plan.space_parts(stage, axis));
+  return most;
+}
+
 }  // namespace
 
 std::vector<std::vector<int64_t>> factorisations(int64_t parts, int axes) {
@@ -88,7 +95,7 @@ std::vector<int64_t> best_pieces(const Graph& graph, const Plan& plan, int64_t c
     for (int i = 0; i < input.num_spatial(); ++i) {
       const double size = static_cast<double>(input.axes[input.first_spatial() + i].size);
       surface +=
-          static_cast<double>(candidate.space_parts(i) * candidate.pieces_along(i) - 1) / size;
+          static_cast<double>(most_parts(candidate, i) * candidate.pieces_along(i) - 1) / size;
     }
     return surface;
   });

@@ -2,8 +2,6 @@
 
 #include <c10/core/InferenceMode.h>
 
-#include <numeric>
-
 #include "tessera/base/error.h"
 
 namespace tessera {
@@ -16,12 +14,10 @@ Executor::Executor(const Graph& graph, const Program& program, ParameterStore* p
       transport_(transport),
       options_(options),
       device_(std::make_unique<CpuDevice>()),
-      everyone_(program.num_ranks),
       tensors_(program.buffers.size()) {
   TESSERA_CHECK(transport->rank() == program.rank && transport->size() == program.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program.rank, program.num_ranks,
                 transport->rank(), transport->size());
-  std::iota(everyone_.begin(), everyone_.end(), 0);
   parameters_->make_buckets(program_.buckets);
 }
 
@@ -34,7 +30,8 @@ void Executor::run(const StepContext& context) {
   release();
   bind_buckets();
   for (const Instruction& instruction : program_.instructions)
-    std::visit([this](const auto& each) { execute(each); }, instruction);
+    traced(context.trace, instruction,
+           [&] { std::visit([this](const auto& each) { execute(each); }, instruction); });
   context_ = nullptr;
 }
 
@@ -73,6 +70,7 @@ at::Tensor Executor::view(const View& view) const {
 
 at::Tensor Executor::segment(const Message& message, const Segment& segment) const {
   return tensors_[message.strip]
+      .view(-1)
       .narrow(0, segment.offset, segment.view.box.volume())
       .view(segment.view.box.shape());
 }
@@ -111,7 +109,8 @@ void Executor::execute(const Load& load) { context_->load(load.value, load.to.bo
 void Executor::execute(const StartTransfer& transfer) {
   Batch batch;
   for (const Message& message : transfer.sends) {
-    for (const Segment& each : message.segments) segment(message, each).copy_(view(each.view));
+    for (const Segment& each : message.segments)
+      if (each.view.buffer != message.strip) segment(message, each).copy_(view(each.view));
     const at::Tensor& strip = tensors_[message.strip];
     batch.sends.push_back({message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
@@ -144,7 +143,7 @@ void Executor::execute(const StartReduce& reduce) {
   const at::Tensor& tensor = tensors_[reduce.buffer];
   device_->synchronise(Stream::kCompute);
   reductions_[reduce.channel] = std::make_unique<AllReduce>(
-      *transport_, everyone_, tensor.data_ptr(), tensor.numel(),
+      *transport_, reduce.members, tensor.data_ptr(), tensor.numel(),
       tensor.scalar_type() == at::kDouble ? SumType::kFloat64 : SumType::kFloat32);
 }
 
@@ -156,11 +155,11 @@ void Executor::execute(const FinishReduce& reduce) {
 void Executor::execute(const StartGather& gather) {
   const at::Tensor& tensor = tensors_[gather.buffer];
   std::vector<int64_t> block_bytes;
-  for (int64_t rows : gather.rows_of_rank)
+  for (int64_t rows : gather.rows)
     block_bytes.push_back(rows * tensor.size(1) * static_cast<int64_t>(tensor.element_size()));
   device_->synchronise(Stream::kCompute);
   gathers_[gather.channel] =
-      std::make_unique<AllGather>(*transport_, everyone_, block_bytes, tensor.data_ptr());
+      std::make_unique<AllGather>(*transport_, gather.members, block_bytes, tensor.data_ptr());
 }
 
 void Executor::execute(const FinishGather& gather) {
@@ -171,5 +170,7 @@ void Executor::execute(const FinishGather& gather) {
 void Executor::execute(const Update&) {
   if (context_->update) context_->update();
 }
+
+void Executor::execute(const Enter&) {}
 
 }  // namespace tessera

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tessera/comm/collectives.h"
+#include "tessera/report/trace_recorder.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/device.h"
 #include "tessera/runtime/parameter_store.h"
@@ -29,6 +30,8 @@ struct StepContext {
   std::function<void(ValueId input, const Box& box, at::Tensor target)> load;
   /// The optimiser; called by Update.
   std::function<void()> update;
+  /// Records what this rank does and when; null: nobody wants to know.
+  TraceRecorder* trace = nullptr;
 };
 
 struct ExecutorOptions {
@@ -71,6 +74,7 @@ class Executor {
   void execute(const StartGather& gather);
   void execute(const FinishGather& gather);
   void execute(const Update& update);
+  void execute(const Enter& enter);
 
   void run_kernel(const Run& run, KernelArgs* args);
   void run_merge(const Run& run, const Node& node);
@@ -90,7 +94,6 @@ class Executor {
   Transport* transport_;
   ExecutorOptions options_;
   std::unique_ptr<Device> device_;
-  Group everyone_;
   const StepContext* context_ = nullptr;
 
   std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated

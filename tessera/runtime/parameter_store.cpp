@@ -2,10 +2,10 @@
 
 namespace tessera {
 
-ParameterStore::ParameterStore(const Graph& graph, uint64_t seed, at::ScalarType real)
-    : real_(real), gradients_(graph.parameters().size()) {
-  for (const Parameter& parameter : graph.parameters())
-    values_.push_back(initial_value(parameter, seed).to(real));
+ParameterStore::ParameterStore(const Graph& graph, const std::vector<ParameterId>& held,
+                               uint64_t seed, at::ScalarType real)
+    : real_(real), values_(graph.parameters().size()), gradients_(graph.parameters().size()) {
+  for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed).to(real);
 }
 
 void ParameterStore::make_buckets(const std::vector<Bucket>& buckets) {
@@ -24,7 +24,8 @@ void ParameterStore::make_buckets(const std::vector<Bucket>& buckets) {
 
 int64_t ParameterStore::bytes() const {
   int64_t total = gradient_bytes();
-  for (const at::Tensor& value : values_) total += static_cast<int64_t>(value.nbytes());
+  for (const at::Tensor& value : values_)
+    if (value.defined()) total += static_cast<int64_t>(value.nbytes());
   return total;
 }
 

@@ -27,6 +27,7 @@ void call(const Op& op, Phase phase, KernelArgs* args) {
     case Phase::kWeightGradient:
       return op.weight_gradient(*args);
     case Phase::kMergeStatistics:
+    case Phase::kUpdateBuffers:
     case Phase::kMergeGradStatistics:
       break;
   }
@@ -38,7 +39,8 @@ void call(const Op& op, Phase phase, KernelArgs* args) {
 void Executor::execute(const Run& run) {
   const Node& node = graph_.node(run.node);
   try {
-    if (run.phase == Phase::kMergeStatistics || run.phase == Phase::kMergeGradStatistics)
+    if (run.phase == Phase::kMergeStatistics || run.phase == Phase::kMergeGradStatistics ||
+        run.phase == Phase::kUpdateBuffers)
       return run_merge(run, node);
     KernelArgs args = kernel_args(run, node);
     run_kernel(run, &args);
@@ -149,7 +151,9 @@ void Executor::run_merge(const Run& run, const Node& node) {
       (forward ? args.merged : args.forward_merged) = view(argument.view);
     if (argument.role == Role::kMergedGradStatistics) args.merged = view(argument.view);
   }
-  if (forward)
+  if (run.phase == Phase::kUpdateBuffers)
+    node.op->update_buffers(args);
+  else if (forward)
     node.op->merge_statistics(args);
   else
     node.op->merge_grad_statistics(args);

@@ -32,15 +32,19 @@ class Walk {
   }
   void visit(const StartReduce& reduce) {
     const Buffer& buffer = program_.buffers[reduce.buffer];
-    count(all_reduce_traffic(program_.num_ranks, program_.rank, buffer.box.volume(),
-                             element_bytes(buffer.element, real_)));
+    count(all_reduce_traffic(static_cast<int>(reduce.members.size()), member(reduce.members),
+                             buffer.box.volume(), element_bytes(buffer.element, real_)));
   }
   void visit(const StartGather& gather) {
     const Buffer& buffer = program_.buffers[gather.buffer];
     std::vector<int64_t> block_bytes;
-    for (int64_t rows : gather.rows_of_rank)
+    for (int64_t rows : gather.rows)
       block_bytes.push_back(rows * buffer.box[1].size() * element_bytes(buffer.element, real_));
-    count(all_gather_traffic(program_.rank, block_bytes));
+    count(all_gather_traffic(member(gather.members), block_bytes));
+  }
+  int member(const Members& members) const {
+    return static_cast<int>(std::find(members.begin(), members.end(), program_.rank) -
+                            members.begin());
   }
   void count(const Traffic& traffic) {
     forecast_.messages += traffic.messages;
@@ -58,7 +62,7 @@ class Walk {
 RankForecast simulate(const Program& program, const Graph& graph, at::ScalarType real) {
   RankForecast forecast = Walk(program, real).run();
   int64_t elements = 0;
-  for (const Parameter& parameter : graph.parameters()) elements += parameter.numel();
+  for (ParameterId id : program.parameters) elements += graph.parameters()[id].numel();
   for (const Bucket& bucket : program.buckets)
     elements += program.buffers[bucket.buffer].box.volume();
   forecast.parameter_bytes = elements * element_bytes(ElementType::kReal, real);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/collectives.h"
 
 namespace tessera {
 namespace {
@@ -48,6 +49,12 @@ double sum_of_squares(const at::Tensor& gradient) {
   return std::accumulate(blocks.begin(), blocks.end(), 0.0);
 }
 
+bool all_hold_all(int num_ranks, const std::vector<Members>& holders) {
+  return std::all_of(holders.begin(), holders.end(), [&](const Members& ranks) {
+    return static_cast<int>(ranks.size()) == num_ranks;
+  });
+}
+
 }  // namespace
 
 double gradient_norm(const std::vector<at::Tensor>& gradients) {
@@ -57,16 +64,30 @@ double gradient_norm(const std::vector<at::Tensor>& gradients) {
   return std::sqrt(sum);
 }
 
-double clip_gradients(const std::vector<at::Tensor>& gradients, double max_norm) {
+double gradient_norm(Transport& transport, const std::vector<Members>& holders,
+                     const std::vector<at::Tensor>& gradients) {
+  if (all_hold_all(transport.size(), holders)) return gradient_norm(gradients);
+  std::vector<double> squares(gradients.size(), 0.0);
+  for (size_t id = 0; id < gradients.size(); ++id)
+    if (gradients[id].defined() && holders[id].front() == transport.rank())
+      squares[id] = sum_of_squares(gradients[id]);
+  Group everyone(transport.size());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  // All terms of a parameter but one are zero, so its sum is exact.
+  AllReduce sum(transport, everyone, squares.data(), static_cast<int64_t>(squares.size()),
+                SumType::kFloat64);
+  sum.finish();
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+}
+
+void clip_gradients(const std::vector<at::Tensor>& gradients, double norm, double max_norm) {
   if (!(max_norm > 0 && std::isfinite(max_norm)))
     throw_error<InvalidInput>("[clip] a gradient norm of {} cannot be a limit; give one above 0",
                               max_norm);
-  const double norm = gradient_norm(gradients);
   const double scale = max_norm / (norm + 1e-6);
-  if (!std::isfinite(norm) || scale >= 1) return norm;
+  if (!std::isfinite(norm) || scale >= 1) return;
   for (const at::Tensor& gradient : gradients)
     if (gradient.defined()) gradient.mul_(scale);
-  return norm;
 }
 
 }  // namespace tessera

@@ -13,6 +13,8 @@ const char* type_name(ConfigType type) {
       return "a text";
     case ConfigType::kSizes:
       return "a list of sizes such as 2x3";
+    case ConfigType::kGrids:
+      return "a list of sizes such as 2x3, or one for each stage such as 2x3,1x1";
     case ConfigType::kWhole:
       return "a whole number";
     case ConfigType::kReal:
@@ -27,6 +29,7 @@ bool has_type(const ConfigValue& value, ConfigType type) {
   switch (type) {
     case ConfigType::kText:
     case ConfigType::kSizes:
+    case ConfigType::kGrids:
       return std::holds_alternative<std::string>(value);
     case ConfigType::kWhole:
       return std::holds_alternative<int64_t>(value);
@@ -39,7 +42,7 @@ bool has_type(const ConfigValue& value, ConfigType type) {
 }
 
 /// "2x3": whole numbers from 1 on, with an x between; or nothing.
-bool is_sizes(const std::string& text) {
+bool is_sizes(std::string_view text) {
   bool digit_before = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool digit = text[i] >= '0' && text[i] <= '9';
@@ -48,6 +51,17 @@ bool is_sizes(const std::string& text) {
     digit_before = digit;
   }
   return true;
+}
+
+/// "2x3,1x1": sizes with commas between.
+bool is_grids(std::string_view text) {
+  if (text.find(',') == std::string_view::npos) return is_sizes(text);
+  while (true) {
+    const size_t end = std::min(text.find(','), text.size());
+    if (end == 0 || !is_sizes(text.substr(0, end))) return false;
+    if (end == text.size()) return true;
+    text.remove_prefix(end + 1);
+  }
 }
 
 template <class Number>
@@ -60,6 +74,12 @@ void check_text(const ConfigKey& key, const std::string& text, const std::string
   if (key.type == ConfigType::kSizes && !is_sizes(text))
     throw_error<InvalidInput>(
         "{} \"{}\" is not a list of sizes; write whole numbers from 1 on as 2x3", place, text);
+  if (key.type == ConfigType::kGrids && !is_grids(text))
+    throw_error<InvalidInput>(
+        "{} \"{}\" is not a list of sizes; write whole numbers from 1 on as 2x3, or a list for "
+        "each "
+        "stage as 2x3,1x1",
+        place, text);
   if (key.choices.empty() ||
       std::find(key.choices.begin(), key.choices.end(), text) != key.choices.end())
     return;

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/plan/schedule_kind.h"
 
 namespace tessera {
 namespace {
@@ -81,6 +82,10 @@ ConfigKey excluding(std::vector<std::string> options, ConfigKey key) {
 }
 ConfigKey sizes(ConfigKey key) {
   key.type = ConfigType::kSizes;
+  return key;
+}
+ConfigKey grids(ConfigKey key) {
+  key.type = ConfigType::kGrids;
   return key;
 }
 
@@ -195,7 +200,12 @@ Keys placement_keys() {
       excluding(plan,
                 at_least(1, key("--replicas", "data", "parts of the batch", &Config::replicas))),
       excluding(plan,
-                sizes(key("--space", "space", "parts of the spatial axes: 2x2", &Config::space))),
+                at_least(1, key("--stages", "stages", "parts of the network, one behind the other",
+                                &Config::stages))),
+      excluding(plan, grids(key("--space", "space",
+                                "parts of the spatial axes: 2x2; or a grid for each stage: "
+                                "2x2,1x2,1x1",
+                                &Config::space))),
       excluding(plan, sizes(key("--pieces", "pieces",
                                 "pieces of each worker's part: a number, or per axis as 2x2",
                                 &Config::pieces))),
@@ -204,7 +214,27 @@ Keys placement_keys() {
                                 "number of workers; the space grid with the least halo traffic "
                                 "is taken (0: as the other options say)",
                                 &Config::workers))),
-      excluding({"--replicas", "--space", "--pieces", "--workers"},
+      excluding(plan,
+                at_least(1, key("--micro-batches", "micro_batches",
+                                "parts of the batch that follow each other through the stages",
+                                &Config::micro_batches))),
+      excluding(plan, one_of(schedule_names(), key("--pipeline-schedule", "schedule",
+                                                   "in which order: see docs/pipeline.md",
+                                                   &Config::pipeline_schedule))),
+      within(
+          1, 1024,
+          key("--chunks", "chunks",
+              "parts of the network on each stage, of the interleaved schedule", &Config::chunks)),
+      key("--balance", "balance",
+          "what the stages are made equal in: layers, parameters, memory, time; or a JSON file "
+          "with a list of node names for each",
+          &Config::balance),
+      one_of({"batch", "micro-batch"},
+             key("--norm", "norm",
+                 "batch norm by the statistics of the whole batch, or of each micro-batch",
+                 &Config::norm)),
+      excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
+                 "--pipeline-schedule"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       within(1, 1024, key("--threads", "threads", "per worker", &Config::threads)),
       one_of({"threads", "mpi"},

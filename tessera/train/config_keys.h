@@ -23,6 +23,7 @@ using ConfigValue = std::variant<std::monostate, bool, int64_t, double, std::str
 enum class ConfigType {
   kText,
   kSizes,  // "2x3"; in a file also [2, 3] or 2
+  kGrids,  // kSizes, or several: "2x3,1x1"; in a file also ["2x3", "1x1"]
   kWhole,
   kReal,
   kFlag,

@@ -53,9 +53,21 @@ std::string sizes_text(const std::vector<TomlScalar>& elements, const std::strin
   return text;
 }
 
+/// ["2x2", "1x1"] → "2x2,1x1"; and a single grid as sizes_text.
+std::string grids_text(const std::vector<TomlScalar>& elements, const std::string& place) {
+  std::string text;
+  for (const TomlScalar& element : elements) {
+    const auto* grid = std::get_if<std::string>(&element);
+    if (grid == nullptr) return sizes_text(elements, place);
+    text += fmt::format("{}{}", text.empty() ? "" : ",", *grid);
+  }
+  return text;
+}
+
 ConfigValue from_toml(const ConfigKey& key, const TomlValue& value, const std::string& place) {
-  const bool is_sizes = key.type == ConfigType::kSizes;
+  const bool is_sizes = key.type == ConfigType::kSizes || key.type == ConfigType::kGrids;
   if (const auto* elements = std::get_if<std::vector<TomlScalar>>(&value)) {
+    if (key.type == ConfigType::kGrids) return grids_text(*elements, place);
     if (!is_sizes) throw_error<InvalidInput>("{} is an array; give a single value", place);
     return sizes_text(*elements, place);
   }
@@ -93,6 +105,7 @@ ConfigValue from_text(const ConfigKey& key, const std::string& text, const std::
       return text == "true";
     case ConfigType::kText:
     case ConfigType::kSizes:
+    case ConfigType::kGrids:
       break;
   }
   return text;

@@ -1,7 +1,7 @@
 #pragma once
-// Optimisers, with PyTorch's formulas, order of operations and defaults. Every rank holds all
-// parameters and has the same gradients after the reduction, so every rank takes the same step by
-// itself, and nothing is sent.
+// Optimisers, with PyTorch's formulas, order of operations and defaults. All ranks that hold a
+// parameter have the same gradient after the reduction, so each takes the same step by itself, and
+// nothing is sent.
 //
 // The state (momentum, moments, step counters) goes out and comes in by parameter name, so that a
 // checkpoint does not depend on the placement and a resumed run continues with the same bits.
@@ -24,7 +24,8 @@ namespace tessera {
 class Optimiser {
  public:
   virtual ~Optimiser() = default;
-  /// One step on the trainable parameters, in place. `gradients` are undefined for buffers.
+  /// One step on the trainable parameters, in place. `gradients` are undefined for buffers and for
+  /// parameters that other ranks hold.
   virtual void step(std::vector<at::Tensor>& parameters,
                     const std::vector<at::Tensor>& gradients) = 0;
   /// Bytes of state per byte of trainable parameter.
@@ -33,12 +34,16 @@ class Optimiser {
   /// For the steps that follow; at least 0, and finite. Not part of the state: it is the
   /// schedule's.
   virtual void set_learning_rate(double learning_rate) = 0;
-  /// By parameter, in the graph's order; empty before the first step. Tensors share the optimiser's
-  /// memory: what must outlive the next step is to be cloned.
+  /// Of the parameters that have been stepped here, in the graph's order; empty before the first
+  /// step. Tensors share the optimiser's memory: what must outlive the next step is to be cloned.
   virtual NamedTensors state(const Graph& graph) const = 0;
-  /// Takes copies. `parameters` are this run's, and say which element type the state must have. An
-  /// empty state is that of a fresh optimiser. Throws InvalidInput, and changes nothing, where a
-  /// name is missing or unknown, or a shape or element type differs.
+  /// What the state of all parameters is made of once a step has been taken, in the graph's order.
+  /// `real` is the element type of the parameters.
+  virtual std::vector<StateTensor> state_layout(const Graph& graph, at::ScalarType real) const = 0;
+  /// Takes copies of what belongs to the defined ones of `parameters`, which are this run's and say
+  /// which element type the state must have. `state` is that of all parameters; an empty one is
+  /// that of a fresh optimiser. Throws InvalidInput, and changes nothing, where a name is missing
+  /// or unknown, or a shape or element type differs.
   virtual void load_state(const Graph& graph, const std::vector<at::Tensor>& parameters,
                           const NamedTensors& state) = 0;
 };

@@ -38,6 +38,20 @@ NamedTensors OptimiserState::save(const Graph& graph) const {
   return state;
 }
 
+std::vector<StateTensor> OptimiserState::layout(const Graph& graph, at::ScalarType real) const {
+  std::vector<StateTensor> all;
+  for (size_t id = 0; id < graph.parameters().size(); ++id) {
+    const Parameter& parameter = graph.parameters()[id];
+    if (parameter.role != ParameterRole::kTrainable) continue;
+    for (const Slot& slot : slots_) {
+      const bool counter = slot.kind == Kind::kCounter;
+      all.push_back({full_name(slot, parameter), static_cast<ParameterId>(id),
+                     counter ? Shape{1} : parameter.shape, counter ? at::kDouble : real});
+    }
+  }
+  return all;
+}
+
 void OptimiserState::load(const Graph& graph, const std::vector<at::Tensor>& parameters,
                           const NamedTensors& state) {
   TESSERA_CHECK(parameters.size() == graph.parameters().size(), "{} tensors for {} parameters",
@@ -74,6 +88,10 @@ at::Tensor OptimiserState::take(ByName& tensors, const Slot& slot, const Paramet
         "[{}] the state has no {}; resume with the optimiser, its options and the model of the "
         "checkpoint, or start anew from its weights",
         optimiser_, name);
+  if (!value.defined()) {  // another rank's: it takes and checks it
+    tensors.erase(found);
+    return at::Tensor();
+  }
   check(name, found->second, slot, value);
   // As the parameter lies in memory: an element-wise kernel may round differently on other strides.
   at::Tensor copy =

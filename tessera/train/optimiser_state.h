@@ -18,8 +18,16 @@
 
 namespace tessera {
 
-/// Tensors by name, in an order that is the same on every rank.
+/// Tensors by name, in the graph's order.
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// What one tensor of a state is, also for ranks that do not hold its parameter.
+struct StateTensor {
+  std::string name;  // "momentum.conv1.weight"
+  ParameterId parameter = -1;
+  Shape shape;
+  at::ScalarType type = at::kFloat;
+};
 
 class OptimiserState {
  public:
@@ -39,6 +47,8 @@ class OptimiserState {
   at::Tensor& at(int slot, ParameterId id, const at::Tensor& parameter);
 
   NamedTensors save(const Graph& graph) const;
+  /// As Optimiser::state_layout.
+  std::vector<StateTensor> layout(const Graph& graph, at::ScalarType real) const;
   /// As Optimiser::load_state.
   void load(const Graph& graph, const std::vector<at::Tensor>& parameters,
             const NamedTensors& state);

@@ -38,6 +38,9 @@ class Sgd final : public Optimiser {
     options_.learning_rate = learning_rate;
   }
   NamedTensors state(const Graph& graph) const override { return state_.save(graph); }
+  std::vector<StateTensor> state_layout(const Graph& graph, at::ScalarType real) const override {
+    return state_.layout(graph, real);
+  }
   void load_state(const Graph& graph, const std::vector<at::Tensor>& parameters,
                   const NamedTensors& state) override {
     state_.load(graph, parameters, state);

@@ -66,8 +66,14 @@ struct TrainConfig {
 
   // [placement]
   int64_t replicas = 1;
-  std::string space;
+  int64_t stages = 1;
+  std::string space;  // "2x2", for all stages; "2x2,1x1": for each
   std::string pieces;
+  int64_t micro_batches = 1;
+  std::string pipeline_schedule = "1f1b";
+  int64_t chunks = 2;            // of a stage, with the interleaved schedule
+  std::string balance = "time";  // or a file
+  std::string norm = "batch";
   int64_t workers = 0;  // 0: the product of the others
   std::string plan;
   int64_t threads = 1;

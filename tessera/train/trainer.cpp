@@ -18,7 +18,8 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       transport_(transport),
       transport_name_(transport_name),
       everyone_(transport->size()),
-      parameters_(job.graph, job.config.seed, job.real),
+      parameters_(job.graph, job.micro_steps[0]->programs[transport->rank()].parameters,
+                  job.config.seed, job.real),
       optimiser_(configured_optimiser(job.config)),
       learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
       early_stopping_(configured_early_stopping(job.config)),
@@ -39,8 +40,7 @@ TrainOutcome Trainer::run() {
   prefetching.first_batch = step_ * job_.config.accumulation;
   prefetching.end_batch = job_.total_steps * job_.config.accumulation;
   prefetching.real = job_.real;
-  const Program& program = job_.micro_steps[0]->programs[transport_->rank()];
-  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0]->graph, program),
+  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0]->graph, program()),
                                          prefetching);
   int64_t saved_at = outcome_.resumed_at.value_or(-1);
   const bool stopped_before = outcome_.resumed_at && early_stopping_.should_stop();
@@ -73,10 +73,11 @@ TrainOutcome Trainer::run() {
 double Trainer::train_step() {
   if (job_.config.on_nan == "skip") {
     good_buffers_.clear();
-    for (size_t id = 0; id < parameters_.values().size(); ++id)
-      good_buffers_.push_back(job_.graph.parameters()[id].role == ParameterRole::kBuffer
-                                  ? parameters_.values()[id].clone()
-                                  : at::Tensor());
+    for (size_t id = 0; id < parameters_.values().size(); ++id) {
+      const at::Tensor& value = parameters_.values()[id];
+      const bool is_buffer = job_.graph.parameters()[id].role == ParameterRole::kBuffer;
+      good_buffers_.push_back(is_buffer && value.defined() ? value.clone() : at::Tensor());
+    }
   }
   gradient_norm_ = NAN;
   double loss = 0;
@@ -107,9 +108,9 @@ bool Trainer::update() {
     for (int bucket = 0; bucket < parameters_.num_buckets(); ++bucket)
       parameters_.bucket(bucket).div_(static_cast<double>(job_.config.accumulation));
   if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
-  gradient_norm_ = job_.config.clip_norm > 0 ? clip_gradients(gradients, job_.config.clip_norm)
-                                             : gradient_norm(gradients);
+  gradient_norm_ = gradient_norm(*transport_, holders(), gradients);
   if (!std::isfinite(gradient_norm_)) return false;
+  if (job_.config.clip_norm > 0) clip_gradients(gradients, gradient_norm_, job_.config.clip_norm);
   optimiser_->set_learning_rate(learning_rate_.at(step_));
   optimiser_->step(parameters_.values(), gradients);
   return true;
@@ -117,8 +118,9 @@ bool Trainer::update() {
 
 /// The step's whole gradients, before clipping, under the parameters' names.
 void Trainer::dump_gradients() {
+  const std::vector<at::Tensor> gradients = whole_gradients();
   together([&] {
-    if (is_first()) save_gradients(job_.config.dump_gradients, job_.graph, parameters_.gradients());
+    if (is_first()) save_gradients(job_.config.dump_gradients, job_.graph, gradients);
   });
 }
 
@@ -144,9 +146,8 @@ void Trainer::handle_bad_step(double loss) {
 
 /// What is wrong with this rank's part of the step's samples; empty where nothing is.
 std::string Trainer::bad_sample() {
-  const Program& program = job_.micro_steps[0]->programs[transport_->rank()];
   for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
-    for (const BatchBox& request : loads_of(job_.micro_steps[0]->graph, program)) {
+    for (const BatchBox& request : loads_of(job_.micro_steps[0]->graph, program())) {
       if (request.field != Field::kImages || request.box.empty()) continue;
       const int64_t batch = step_ * job_.config.accumulation + micro;
       at::Tensor box = at::empty(request.box.shape(), at::kDouble);

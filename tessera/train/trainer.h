@@ -1,7 +1,8 @@
 #pragma once
 // The training loop of one rank. All ranks run it side by side and take the same decisions, because
 // they decide on numbers that are the same on all of them: the summed loss, the summed gradients,
-// the summed wish to stop.
+// the summed wish to stop. A rank holds the parameters of its own stage; rank 0 collects those of
+// the others where a file wants them all.
 //
 // Example:
 //   TrainingJob job = prepare_training(config, graph, plan, at::kFloat);
@@ -50,11 +51,20 @@ class Trainer {
 
  private:
   bool is_first() const { return transport_->rank() == 0; }
+  const Program& program() const { return job_.micro_steps[0]->programs[transport_->rank()]; }
+  /// The ranks that hold each parameter.
+  const std::vector<Members>& holders() const { return job_.micro_steps[0]->holders; }
+
+  // trainer_state.cpp: how a run begins, is saved and ends
   void start_or_resume();
   std::string claim_folder();
   void open_records(const std::string& resumed_from);
   void restore(const TrainingState& state);
-  TrainingState snapshot() const;
+  TrainingState snapshot();
+  void save_checkpoint(bool is_best);
+  void finish_run();
+
+  // trainer.cpp: the loop
   double train_step();
   void run_micro_step(int64_t micro);
   bool update();
@@ -62,14 +72,20 @@ class Trainer {
   void handle_bad_step(double loss);
   std::string bad_sample();
   void validate();
-  void save_checkpoint(bool is_best);
-  void check_ranks_agree();
   bool anyone_wants_to_stop();
+  void log_step(double loss);
+
+  // trainer_ranks.cpp: where the ranks meet outside of a step
+  std::vector<at::Tensor> whole(const std::vector<at::Tensor>& own,
+                                const std::vector<ParameterId>& ids);
+  std::vector<at::Tensor> whole_parameters();
+  std::vector<at::Tensor> whole_gradients();
+  NamedTensors whole_optimiser_state();
+  void check_ranks_agree();
+  double sum_over_ranks(double number);
   void together(const std::function<void()>& work);
   void fail_together(const std::string& complaint);
   std::string broadcast_text(const std::string& text);
-  void log_step(double loss);
-  void finish_run();
 
   const TrainingJob& job_;
   Transport* transport_;

@@ -1,8 +1,6 @@
-#include <algorithm>
-#include <cstring>
+#include <cmath>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/checksum.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/trainer.h"
@@ -72,7 +70,7 @@ void Trainer::restore(const TrainingState& state) {
         "--resume no to start anew",
         state.seed, job_.config.seed);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
-  for (size_t id = 0; id < job_.graph.parameters().size(); ++id)
+  for (ParameterId id : program().parameters)
     parameters_.values()[id].copy_(model.at(job_.graph.parameters()[id].name));
   NamedTensors optimiser;
   for (const auto& [name, tensor] : tensors_under(state, "optimiser."))
@@ -88,13 +86,15 @@ void Trainer::restore(const TrainingState& state) {
   outcome_.resumed_at = step_;
 }
 
-TrainingState Trainer::snapshot() const {
+/// Collective. Only rank 0's holds tensors.
+TrainingState Trainer::snapshot() {
   TrainingState state;
-  for (size_t id = 0; id < job_.graph.parameters().size(); ++id)
-    state.tensors.emplace_back("model." + job_.graph.parameters()[id].name,
-                               parameters_.values()[id]);
-  for (const auto& [name, tensor] : optimiser_->state(job_.graph))
-    state.tensors.emplace_back("optimiser." + name, tensor);
+  const std::vector<at::Tensor> values = whole_parameters();
+  for (size_t id = 0; id < values.size(); ++id)
+    state.tensors.emplace_back(fmt::format("model.{}", job_.graph.parameters()[id].name),
+                               values[id]);
+  for (const auto& [name, tensor] : whole_optimiser_state())
+    state.tensors.emplace_back(fmt::format("optimiser.{}", name), tensor);
   state.step = step_;
   state.epoch = step_ / job_.steps_per_epoch;
   state.position_in_epoch = step_ % job_.steps_per_epoch;
@@ -108,25 +108,14 @@ TrainingState Trainer::snapshot() const {
   return state;
 }
 
-/// Parameters are the same on all ranks by construction; a checkpoint is where we make sure.
-void Trainer::check_ranks_agree() {
-  std::vector<uint64_t> sums(everyone_.size());
-  sums[transport_->rank()] = checksum(parameters_.values());
-  AllGather gather(*transport_, everyone_, std::vector<int64_t>(everyone_.size(), sizeof(uint64_t)),
-                   sums.data());
-  gather.finish();
-  for (size_t rank = 1; rank < sums.size(); ++rank)
-    TESSERA_CHECK(sums[rank] == sums[0], "step {}: the parameters of rank {} differ from rank 0's",
-                  step_, rank);
-}
-
 void Trainer::save_checkpoint(bool is_best) {
   check_ranks_agree();
+  const TrainingState state = snapshot();
   std::string path;
   together([&] {
     if (!is_first()) return;
     if (metrics_) metrics_->sync();
-    path = checkpoints_.save(snapshot(), is_best);
+    path = checkpoints_.save(state, is_best);
   });
   outcome_.checkpoint = broadcast_text(path);
 }
@@ -134,54 +123,15 @@ void Trainer::save_checkpoint(bool is_best) {
 void Trainer::finish_run() {
   outcome_.steps = step_;
   if (progress_) progress_->finish();
+  if (job_.config.save_weights.empty()) return;
+  const std::vector<at::Tensor> values = whole_parameters();
   together([&] {
-    if (!is_first() || job_.config.save_weights.empty()) return;
+    if (!is_first()) return;
     if (job_.write_weights)
-      job_.write_weights(parameters_.values(), step_);
+      job_.write_weights(values, step_);
     else
-      save_weights(job_.config.save_weights, job_.graph, parameters_.values());
+      save_weights(job_.config.save_weights, job_.graph, values);
   });
-}
-
-/// Work that may fail on some ranks for a reason that the user can mend: then it fails on all.
-void Trainer::together(const std::function<void()>& work) {
-  std::string complaint;
-  try {
-    work();
-  } catch (const InvalidInput& error) {
-    complaint = error.what();
-  }
-  fail_together(complaint);
-}
-
-/// Collective. Where any rank complains, all throw the complaint of the first that does. A rank
-/// that threw alone would leave the others with a lost peer, and the job with the wrong exit code.
-void Trainer::fail_together(const std::string& complaint) {
-  std::vector<int64_t> sizes(everyone_.size());
-  sizes[transport_->rank()] = static_cast<int64_t>(complaint.size());
-  AllGather gather(*transport_, everyone_, std::vector<int64_t>(everyone_.size(), sizeof(int64_t)),
-                   sizes.data());
-  gather.finish();
-  const auto first = std::find_if(sizes.begin(), sizes.end(), [](int64_t n) { return n > 0; });
-  if (first == sizes.end()) return;
-  std::string text = complaint;
-  text.resize(static_cast<size_t>(*first));
-  broadcast(*transport_, everyone_, static_cast<int>(first - sizes.begin()), text.data(), *first);
-  try {
-    barrier(*transport_, everyone_);  // nobody leaves before all have the text
-  } catch (const CommError&) {
-    // Another has left the barrier and thrown already: we have the text too.
-  }
-  throw InvalidInput(text);
-}
-
-std::string Trainer::broadcast_text(const std::string& text) {
-  int64_t size = static_cast<int64_t>(text.size());
-  broadcast(*transport_, everyone_, 0, &size, sizeof(size));
-  std::string result = text;
-  result.resize(static_cast<size_t>(size));
-  if (size > 0) broadcast(*transport_, everyone_, 0, result.data(), size);
-  return result;
 }
 
 }  // namespace tessera

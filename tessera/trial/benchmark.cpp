@@ -6,6 +6,8 @@
 #include <chrono>
 
 #include "tessera/data/noise.h"
+#include "tessera/report/gather_trace.h"
+#include "tessera/report/task_events.h"
 #include "tessera/train/optimiser.h"
 #include "tessera/trial/rank_session.h"
 
@@ -66,11 +68,9 @@ int64_t peak_rss_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-/// Milliseconds of each timed step on this rank.
-std::vector<double> time_steps(RankSession& session, const Lowered& lowered,
-                               const BenchOptions& options, Optimiser& optimiser,
-                               TransportCounters* before) {
-  NoiseCache noise(lowered.graph, options.seed);
+/// `session`, `optimiser` and `noise` outlive it.
+StepContext step_context(RankSession& session, const BenchOptions& options, Optimiser& optimiser,
+                         NoiseCache& noise) {
   StepContext context;
   context.seed = options.seed;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
@@ -79,6 +79,12 @@ std::vector<double> time_steps(RankSession& session, const Lowered& lowered,
   context.update = [&] {
     optimiser.step(session.parameters().values(), session.parameters().gradients());
   };
+  return context;
+}
+
+/// Milliseconds of each timed step on this rank.
+std::vector<double> time_steps(RankSession& session, StepContext context,
+                               const BenchOptions& options, TransportCounters* before) {
   std::vector<double> durations;
   for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
     barrier(session.transport(), session.everyone());
@@ -91,6 +97,18 @@ std::vector<double> time_steps(RankSession& session, const Lowered& lowered,
   return durations;
 }
 
+/// One more step; all ranks' clocks start together, as far as messages can tell.
+std::vector<TraceEvent> trace_step(RankSession& session, const Lowered& lowered,
+                                   StepContext context, TraceRecorder::Detail detail) {
+  TraceRecorder recorder(lowered.graph, session.transport().rank(), detail);
+  context.trace = &recorder;
+  barrier(session.transport(), session.everyone());
+  recorder.start();
+  session.executor().run(context);
+  recorder.finish();
+  return gather_trace(session.transport(), session.everyone(), recorder.events());
+}
+
 }  // namespace
 
 BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
@@ -99,8 +117,10 @@ BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport
   const Lowered lowered = lower(graph, options.plan, lowering);
   RankSession session(lowered, transport, {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = sgd({});
+  NoiseCache noise(lowered.graph, options.seed);
+  const StepContext context = step_context(session, options, *optimiser, noise);
   TransportCounters before;
-  const std::vector<double> own = time_steps(session, lowered, options, *optimiser, &before);
+  const std::vector<double> own = time_steps(session, context, options, &before);
   const TransportCounters after = session.counters();
 
   RankMeasurement measured;
@@ -126,6 +146,10 @@ BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport
   report.median_ms = percentile(slowest, 0.5);
   report.p10_ms = percentile(slowest, 0.1);
   report.p90_ms = percentile(slowest, 0.9);
+  if (options.trace) {
+    report.trace = trace_step(session, lowered, context, *options.trace);
+    report.rank_names = rank_names(lowered.programs);
+  }
   return report;
 }
 

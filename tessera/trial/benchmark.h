@@ -2,11 +2,13 @@
 // The stopwatch: times steps of a placement, and counts what its ranks hold and send.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tessera/comm/transport.h"
 #include "tessera/graph/graph.h"
 #include "tessera/plan/plan.h"
+#include "tessera/report/trace_recorder.h"
 
 namespace tessera {
 
@@ -16,8 +18,9 @@ struct BenchOptions {
   int64_t warmup = 2;
   int64_t iterations = 10;
   uint64_t seed = 1;
-  int threads = 1;      // per rank
-  bool update = false;  // time an SGD step too
+  int threads = 1;                             // per rank
+  bool update = false;                         // time an SGD step too
+  std::optional<TraceRecorder::Detail> trace;  // record one more step
   double timeout_seconds = 600;
 };
 
@@ -38,6 +41,8 @@ struct BenchReport {
   double p90_ms = 0;
   double loss = 0;  // of the last step
   std::vector<RankMeasurement> per_rank;
+  std::vector<TraceEvent> trace;        // of all ranks, where asked for
+  std::vector<std::string> rank_names;  // of the trace
 };
 
 /// Collective over all ranks of the transport, which are those of the plan; the report is the same

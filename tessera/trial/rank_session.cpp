@@ -13,7 +13,7 @@ RankSession::RankSession(const Lowered& lowered, Transport& transport,
     : program_(lowered.programs.at(transport.rank())),
       transport_(recording(std::make_unique<BorrowedTransport>(transport), &counters_)),
       everyone_(transport.size()),
-      parameters_(lowered.graph, options.seed, options.real) {
+      parameters_(lowered.graph, program_.parameters, options.seed, options.real) {
   set_rank_threads(options.threads);
   std::iota(everyone_.begin(), everyone_.end(), 0);
   executor_ = std::make_unique<Executor>(lowered.graph, program_, &parameters_, transport_.get(),

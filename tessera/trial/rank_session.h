@@ -29,7 +29,6 @@ class RankSession {
   Executor& executor() { return *executor_; }
   const Program& program() const { return program_; }
   const Group& everyone() const { return everyone_; }
-  bool is_last() const { return transport_->rank() + 1 == transport_->size(); }
 
  private:
   const Program& program_;

@@ -90,12 +90,11 @@ class Collector {
     return whole;
   }
 
-  /// A tensor that only the last rank gives.
-  at::Tensor from_last(const at::Tensor& tensor) {
-    const Box all = Box::whole(tensor.sizes().vec());
+  /// A whole tensor that one rank gives.
+  at::Tensor from(int rank, const at::Tensor& tensor, const Shape& shape, at::ScalarType real) {
     std::vector<Operand> owned;
-    if (session_.is_last()) owned.push_back({tensor, all});
-    return collect(tensor.sizes().vec(), tensor.scalar_type(), owned);
+    if (session_.transport().rank() == rank) owned.push_back({tensor, Box::whole(shape)});
+    return collect(shape, real, owned);
   }
 
  private:
@@ -127,9 +126,10 @@ std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph
   return whole;
 }
 
-/// Parameters are taken from the last rank: it has the least to do with the first, and all must
-/// agree.
-StepRecord collect_step(RankSession& session, const Graph& graph, at::ScalarType real) {
+/// Parameters are taken from the last of their holders: it has the least to do with the first, and
+/// all must agree.
+StepRecord collect_step(RankSession& session, const Lowered& lowered, at::ScalarType real) {
+  const Graph& graph = lowered.graph;
   StepRecord record;
   record.loss = session.executor().loss();
   const std::vector<bool> all(graph.values().size(), true);
@@ -138,10 +138,16 @@ StepRecord collect_step(RankSession& session, const Graph& graph, at::ScalarType
   record.input_gradients = collect_results(session, graph, session.program().input_gradients,
                                            graph.inputs(), feeds_loss(graph), real);
   Collector collector(session);
-  for (const at::Tensor& gradient : session.parameters().gradients())
-    record.gradients.push_back(gradient.defined() ? collector.from_last(gradient) : gradient);
-  for (const at::Tensor& value : session.parameters().values())
-    record.parameters.push_back(collector.from_last(value));
+  for (size_t id = 0; id < graph.parameters().size(); ++id) {
+    const Parameter& parameter = graph.parameters()[id];
+    const auto from_holder = [&](const std::vector<at::Tensor>& tensors) {
+      return collector.from(lowered.holders[id].back(), tensors[id], parameter.shape, real);
+    };
+    record.gradients.push_back(parameter.role == ParameterRole::kTrainable
+                                   ? from_holder(session.parameters().gradients())
+                                   : at::Tensor());
+    record.parameters.push_back(from_holder(session.parameters().values()));
+  }
   return record;
 }
 
@@ -167,7 +173,7 @@ std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& o
     };
     session.executor().run(context);
     c10::InferenceMode no_autograd;
-    records.push_back(collect_step(session, lowered.graph, options.real));
+    records.push_back(collect_step(session, lowered, options.real));
   }
   return records;
 }

@@ -12,8 +12,17 @@ namespace tessera {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
 
-const std::vector<std::string> kMpi{"--launch", "mpi"};
+const Words kMpi{"--launch", "mpi"};
+/// A rank for each of three stages, with both micro-batches on their way at once.
+const Words kStages{"--launch",        "mpi", "--stages", "3",           "--space",   "1x1",
+                    "--micro-batches", "2",   "--norm",   "micro-batch", "--balance", "layers"};
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
 
 class KilledRank : public TrainFault {
  protected:
@@ -39,16 +48,12 @@ class KilledRank : public TrainFault {
     expect_contains(job.errors(), message);
     EXPECT_TRUE(await([] { return living_descendants().empty(); })) << "a process is left behind";
   }
-};
 
-TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
-  constexpr uint64_t kSeed = 4;
-  std::mt19937_64 random(kSeed);
-  for (int round = 0; round < 3; ++round) {
-    const int victim = static_cast<int>(random() % kRanks);
-    const int64_t moment = last_step(run()) + 1 + static_cast<int64_t>(random() % 10);
-    SCOPED_TRACE(fmt::format("seed {}: rank {} dies behind step {}", kSeed, victim, moment));
-    Program job(command(kMpi), file("log"));
+  /// Kills the rank some steps after the job has gone on.
+  void kill_rank(const Words& more, int victim, int64_t steps) {
+    const int64_t moment = last_step(run()) + steps;
+    SCOPED_TRACE(fmt::format("rank {} dies behind step {}", victim, moment));
+    Program job(command(more), file("log"));
     const std::map<int, pid_t> ranks = await_ranks(job);
     ASSERT_TRUE(ranks.contains(victim)) << job.errors();
     ASSERT_TRUE(await([&] { return last_step(run()) >= moment || job.ended(); }));
@@ -57,7 +62,31 @@ TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
                                 ranks.at(victim)));
     expect_whole_checkpoints();
   }
+};
+
+TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
+  constexpr uint64_t kSeed = 4;
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 3; ++round) {
+    const int victim = static_cast<int>(random() % kRanks);
+    SCOPED_TRACE(fmt::format("seed {}", kSeed));
+    kill_rank(kMpi, victim, 1 + static_cast<int64_t>(random() % 10));
+  }
   expect_resumes_and_finishes(kMpi);
+}
+
+/// The first stage reads the images and the last one has the loss, the one between neither; each
+/// has parameters that no other rank has.
+TEST_F(KilledRank, OfAnyStageEndsTheJob) {
+  for (int victim = 0; victim < kRanks; ++victim) kill_rank(kStages, victim, 3 + victim);
+  const Outcome resumed = play(command(kStages));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  expect_contains(resumed.errors, "resumed at step ");
+  const Outcome undisturbed =
+      play(command(with(kStages, {"--launch", "threads", "--run", file("other"), "--save-weights",
+                                  file("other.safetensors")})));
+  EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.errors;
+  EXPECT_EQ(weights(), read_file(file("other.safetensors")));
 }
 
 TEST_F(KilledRank, MayDieBeforeItHasBegun) {

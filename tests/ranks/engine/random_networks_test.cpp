@@ -1,12 +1,13 @@
 // Hundreds of random networks on random placements against the autograd oracle. A failure prints
-// its seed; `TESSERA_SEED=<seed> engine_test --gtest_filter='RandomNetworks.*'` runs that one
+// its seed; `TESSERA_SEED=<seed> engine_test --gtest_filter=<test>` runs that one
 // alone, with its network and its difference.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "ranks/engine/random_network.h"
+#include "ranks/engine/random_stages.h"
 #include "tessera/trial/verify.h"
 
 namespace tessera {
@@ -25,10 +26,10 @@ bool differs_by_rounding_only(const VerifyReport& report) {
   return report.param_grad_rel <= 1e-9 && report.param_grad_l2 <= 1e-12;
 }
 
-void check(uint64_t seed) {
-  const RandomCase random = random_case(seed);
-  SCOPED_TRACE("replay: TESSERA_SEED=" + std::to_string(seed) +
-               " engine_test --gtest_filter='RandomNetworks.*'\n" + random.description);
+void check(const RandomCase& random, uint64_t seed) {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  SCOPED_TRACE(fmt::format("replay: TESSERA_SEED={} engine_test --gtest_filter='{}.{}'\n{}", seed,
+                           test.test_suite_name(), test.name(), random.description));
   VerifyOptions options;
   options.plan = random.plan;
   options.seed = seed;
@@ -46,11 +47,19 @@ void check(uint64_t seed) {
   }
 }
 
-TEST(RandomNetworks, EqualTheOracle) {
+/// Calls make(seed) for the seed that is to be replayed, or for all.
+template <class Make>
+void check_all(const Make& make) {
+  uint64_t first = 1, last = kNumCases;
   if (const char* seed = std::getenv("TESSERA_SEED"))
-    return check(std::strtoull(seed, nullptr, 10));
-  for (uint64_t seed = 1; seed <= kNumCases; ++seed) check(seed);
+    first = last = std::strtoull(seed, nullptr, 10);
+  for (uint64_t seed = first; seed <= last; ++seed) check(make(seed), seed);
 }
+
+TEST(RandomNetworks, EqualTheOracle) { check_all(random_case); }
+
+/// On stages: any node anywhere, grids of their own, micro-batches, every schedule.
+TEST(RandomNetworks, EqualTheOracleOnStages) { check_all(random_stages_case); }
 
 }  // namespace
 }  // namespace tessera

@@ -101,16 +101,32 @@ TEST(Rewrite, MultipliesPartsOnlyWhileTheBatchIsSmall) {
 TEST(Buckets, ComeInTheOrderOfBackwardAndHoldEveryParameterOnce) {
   const Graph graph = build_model("unet2d:base=4,depth=3", {1, 3, 32, 32});
   std::vector<int> seen(graph.parameters().size(), 0);
-  NodeId last = static_cast<NodeId>(graph.nodes().size());
-  const std::vector<BucketPlan> buckets = plan_buckets(graph, 1000);
+  const std::vector<Members> holders(seen.size(), Members{0, 1});
+  const std::vector<BucketPlan> buckets = plan_buckets(graph, holders, 1000);
   EXPECT_GT(buckets.size(), 3u);
+  ParameterId last = static_cast<ParameterId>(seen.size());  // parameters come in node order here
   for (const BucketPlan& bucket : buckets) {
-    EXPECT_LE(bucket.ready_after, last);
-    last = bucket.ready_after;
+    EXPECT_EQ(bucket.holders, (Members{0, 1}));
+    EXPECT_LE(*std::max_element(bucket.parameters.begin(), bucket.parameters.end()), last);
+    last = *std::min_element(bucket.parameters.begin(), bucket.parameters.end());
     for (ParameterId id : bucket.parameters) ++seen[id];
   }
   for (size_t id = 0; id < seen.size(); ++id)
     EXPECT_EQ(seen[id], graph.parameters()[id].role == ParameterRole::kTrainable ? 1 : 0);
+}
+
+/// One reduction must have the same ranks for all of its parameters.
+TEST(Buckets, HaveOneSetOfHolders) {
+  const Graph graph = build_model("unet2d:base=4,depth=3", {1, 3, 32, 32});
+  std::vector<Members> holders;
+  for (size_t id = 0; id < graph.parameters().size(); ++id)
+    holders.push_back(id % 3 == 0 ? Members{0} : Members{1, 2});
+  size_t parameters = 0;
+  for (const BucketPlan& bucket : plan_buckets(graph, holders, 1 << 30)) {
+    parameters += bucket.parameters.size();
+    for (ParameterId id : bucket.parameters) EXPECT_EQ(bucket.holders, holders[id]);
+  }
+  EXPECT_GT(parameters, 10u);
 }
 
 TEST(Buckets, StartBeforeBackwardEnds) {

@@ -121,6 +121,7 @@ TEST(BatchNorm, EmptyPieceAddsNothing) {
   merge.merged = at::empty({2}, at::kDouble);
   merge.buffers = {at::zeros({1}, at::kDouble), at::zeros({1}, at::kDouble)};
   op->merge_statistics(merge);
+  op->update_buffers(merge);
   EXPECT_DOUBLE_EQ(merge.merged[0].item<double>(), 3);
   EXPECT_DOUBLE_EQ(merge.merged[1].item<double>(), 1 / std::sqrt(2 + 1e-5));
   EXPECT_DOUBLE_EQ(merge.buffers[1].item<double>(), 0.1 * 8 / 3);

@@ -130,6 +130,7 @@ class PieceRun {
       op_.piece_statistics(args);
     }
     op_.merge_statistics(merge);
+    if (!test_.buffers.empty()) op_.update_buffers(merge);
     merged_ = merge.merged;
   }
 

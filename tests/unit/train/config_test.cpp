@@ -73,6 +73,29 @@ timeout_seconds = 2.5
   EXPECT_EQ(config.momentum, 0.9) << "what is not given keeps its default";
 }
 
+TEST(Config, ReadsAPipeline) {
+  const TrainConfig config = from_file(R"(
+[placement]
+stages = 3
+space = ["2x2", "1x2", "1x1"]
+micro_batches = 8
+schedule = "interleaved"
+chunks = 4
+balance = "memory"
+norm = "micro-batch"
+)");
+  EXPECT_EQ(config.stages, 3);
+  EXPECT_EQ(config.space, "2x2,1x2,1x1");
+  EXPECT_EQ(config.micro_batches, 8);
+  EXPECT_EQ(config.pipeline_schedule, "interleaved");
+  EXPECT_EQ(config.chunks, 4);
+  EXPECT_EQ(config.balance, "memory");
+  EXPECT_EQ(config.norm, "micro-batch");
+  EXPECT_EQ(from_file("[placement]\nspace = '2x2,1x1'").space, "2x2,1x1");
+  EXPECT_EQ(from_file("[placement]\nspace = [2, 1]").space, "2x1");
+  EXPECT_EQ(from_file("[placement]\nspace = 2").space, "2");
+}
+
 TEST(Config, TheCommandLineOverridesTheFile) {
   TrainConfig config = from_file("[train]\nepochs = 5\nseed = 3\n[placement]\nspace = '2x2'\n");
   apply_layer(config, {config_option("--seed", "4"), config_option("--steps", "100"),
@@ -124,6 +147,14 @@ TEST(Config, ErrorsOfTheFileSayWhereAndWhatIsLegal) {
   expect_file_refused("[placement]\nspace = [2, 0]", "\"2x0\" is not a list of sizes");
   expect_file_refused("[placement]\nspace = [2, 'a']", "holds something else than whole numbers");
   expect_file_refused("[placement]\nspace = -1", "\"-1\" is not a list of sizes");
+  for (const char* grids : {"2x2,", ",2x2", "2x2,,1", "2x2,0x1", "2x2;1x1"})
+    expect_file_refused(fmt::format("[placement]\nspace = '{}'", grids),
+                        fmt::format("\"{}\" is not a list of sizes", grids));
+  expect_file_refused("[placement]\npieces = '2x2,1x1'", "is not a list of sizes");
+  expect_file_refused("[placement]\nschedule = '2f2b'",
+                      "use one of sequential, gpipe, 1f1b, interleaved, zero-bubble, gems");
+  expect_file_refused("[placement]\nstages = 0", "0 must be at least 1");
+  expect_file_refused("[placement]\nstages = 2\nplan = 'p.json'", "excludes");
 }
 
 TEST(Config, ErrorsOfTheCommandLineNameTheOption) {

@@ -94,6 +94,36 @@ TEST(OptimiserState, NamesAreTheParametersWithAPrefix) {
   EXPECT_EQ(state[2].second.item<double>(), 3);
 }
 
+/// What a rank of a pipeline does: it steps, saves and loads the parameters of its stage alone.
+TEST_P(ResumedOptimiser, OfSomeParametersTakesTheirPartOfTheWholeState) {
+  Trained whole(GetParam(), 5);
+  const NamedTensors saved = cloned(whole.optimiser->state(whole.graph));
+  std::vector<at::Tensor> held = whole.parameters;
+  held[0] = at::Tensor();  // conv1.weight is another's
+  const std::unique_ptr<Optimiser> resumed = GetParam()();
+  resumed->load_state(whole.graph, held, saved);
+  NamedTensors expected;
+  for (const auto& [name, tensor] : saved)
+    if (name.ends_with("conv1.bias")) expected.emplace_back(name, tensor);
+  const NamedTensors own = resumed->state(whole.graph);
+  ASSERT_EQ(names(own), names(expected));
+  for (size_t i = 0; i < own.size(); ++i)
+    EXPECT_TRUE(own[i].second.equal(expected[i].second)) << own[i].first;
+}
+
+TEST_P(ResumedOptimiser, LayoutSaysWhatTheStateIs) {
+  const Trained trained(GetParam(), 1);
+  const NamedTensors state = trained.optimiser->state(trained.graph);
+  const std::vector<StateTensor> layout = GetParam()()->state_layout(trained.graph, at::kFloat);
+  ASSERT_EQ(layout.size(), state.size());
+  for (size_t i = 0; i < layout.size(); ++i) {
+    EXPECT_EQ(layout[i].name, state[i].first);
+    EXPECT_EQ(layout[i].shape, state[i].second.sizes().vec());
+    EXPECT_EQ(layout[i].type, state[i].second.scalar_type());
+    EXPECT_TRUE(layout[i].name.ends_with(trained.graph.parameters()[layout[i].parameter].name));
+  }
+}
+
 /// Loads `state` into an optimiser that has its own, and wants the message and no change.
 void expect_refused_whole(Make make, const NamedTensors& state, const std::string& part) {
   Trained trained(make, 2);

@@ -1,0 +1,16 @@
+#pragma once
+// The events of all ranks in one place, over any transport.
+
+#include <vector>
+
+#include "tessera/comm/collectives.h"
+#include "tessera/report/trace.h"
+
+namespace tessera {
+
+/// Collective over `group`: two all-gathers, of 8 bytes and of the events as JSON text. The events
+/// of all members in group order, on all of them.
+std::vector<TraceEvent> gather_trace(Transport& transport, const Group& group,
+                                     const std::vector<TraceEvent>& own);
+
+}  // namespace tessera

@@ -1,0 +1,33 @@
+#pragma once
+// Which point-to-point messages an instruction posts, in the order in which the transport's
+// collectives post them (comm/collectives.h): the n-th send of a rank to a peer meets the n-th
+// receive there.
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/lower/program.h"
+
+namespace tessera {
+
+struct Post {
+  int peer = 0;
+  int64_t bytes = 0;
+};
+
+struct Posts {
+  std::vector<Post> sends;
+  std::vector<Post> receives;
+  bool empty() const { return sends.empty() && receives.empty(); }
+};
+
+Posts posts_of(const StartTransfer& transfer, const Program& program, at::ScalarType real);
+Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType real);
+/// The first round; all there is of a small reduction.
+Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real);
+/// The second round of a large reduction, which begins when the first has ended.
+Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real);
+
+}  // namespace tessera

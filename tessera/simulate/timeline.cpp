@@ -1,0 +1,202 @@
+#include "tessera/simulate/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/simulate/message_clock.h"
+#include "tessera/simulate/posts.h"
+
+namespace tessera {
+namespace {
+
+enum class Progress { kDone, kWaits };
+
+/// What all ranks share.
+struct World {
+  const Graph& graph;
+  const StepCosts& costs;
+  bool weight_tasks;
+  MessageClock messages;
+  bool counts_tasks() const { return costs.ruler == StepCosts::Ruler::kTasks; }
+};
+
+/// One rank on its way through its program.
+class RankWalk {
+ public:
+  RankWalk(const Program& program, World* world) : program_(program), world_(*world) {
+    enter_.part = Enter::Part::kSetUp;
+  }
+
+  /// As far as it gets without waiting for another rank's next steps. Whether it moved at all.
+  bool advance() {
+    moved_ = false;
+    while (!ended() && std::visit([this](const auto& each) { return execute(each); },
+                                  program_.instructions[at_]) == Progress::kDone) {
+      ++at_;
+      moved_ = true;
+    }
+    return moved_;
+  }
+  bool ended() const { return at_ == program_.instructions.size(); }
+  size_t at() const { return at_; }
+
+  /// Ends the last task and hands over the spans; the rank's end.
+  double conclude(Timeline* timeline) {
+    end_task();
+    timeline->tasks.insert(timeline->tasks.end(), tasks_.begin(), tasks_.end());
+    timeline->waits.insert(timeline->waits.end(), waits_.begin(), waits_.end());
+    timeline->ranks.push_back({busy_, 0});
+    return now_;
+  }
+
+ private:
+  /// Messages that were started together.
+  struct Channel {
+    std::vector<MessageClock::Ticket> tickets;
+    bool receives = false;
+  };
+
+  template <class T>
+  Progress execute(const T&) {
+    return Progress::kDone;
+  }
+  Progress execute(const Enter& enter) {
+    end_task();
+    enter_ = enter;
+    entered_ = now_;
+    if (world_.counts_tasks()) owed_ = task_units(enter, world_.weight_tasks);
+    return Progress::kDone;
+  }
+  Progress execute(const Run& run) {
+    if (!world_.counts_tasks())
+      work(kernel_flops(run, world_.graph) / world_.costs.flops_per_second);
+    return Progress::kDone;
+  }
+  Progress execute(const StartTransfer& transfer) { return start(transfer); }
+  Progress execute(const StartReduce& reduce) { return start(reduce); }
+  Progress execute(const StartGather& gather) { return start(gather); }
+  Progress execute(const FinishTransfer& transfer) { return wait(transfer.channel); }
+  Progress execute(const FinishGather& gather) { return wait(gather.channel); }
+  Progress execute(const FinishReduce& reduce) {
+    if (wait(reduce.channel) == Progress::kWaits) return Progress::kWaits;
+    if (in_second_round_) {
+      in_second_round_ = false;
+      return Progress::kDone;
+    }
+    const Posts second = posts_of(reduce, program_, world_.costs.real);
+    if (second.empty()) return Progress::kDone;
+    post(reduce.channel, second);
+    moved_ = in_second_round_ = true;  // others may wait for it
+    return execute(reduce);
+  }
+
+  template <class Start>
+  Progress start(const Start& start) {
+    post(start.channel, posts_of(start, program_, world_.costs.real));
+    return Progress::kDone;
+  }
+
+  void post(int channel, const Posts& posts) {
+    if (!posts.sends.empty()) settle();
+    Channel& open = open_[channel];
+    open.receives |= !posts.receives.empty();
+    const int rank = program_.rank;
+    for (const Post& each : posts.sends)
+      open.tickets.push_back(world_.messages.send(rank, each.peer, now_, message_time(each.bytes)));
+    for (const Post& each : posts.receives)
+      open.tickets.push_back(world_.messages.receive(each.peer, rank, now_));
+  }
+
+  double message_time(int64_t bytes) const {
+    if (world_.counts_tasks()) return 0;
+    return world_.costs.latency_seconds +
+           static_cast<double>(bytes) / world_.costs.bytes_per_second;
+  }
+
+  Progress wait(int channel) {
+    const Channel& open = open_[channel];
+    if (!open.receives) settle();
+    double until = now_;
+    for (const MessageClock::Ticket& ticket : open.tickets) {
+      const std::optional<double> done = world_.messages.done(ticket);
+      if (!done) return Progress::kWaits;
+      until = std::max(until, *done);
+    }
+    open_.erase(channel);
+    add_span(&waits_, now_, until);
+    now_ = until;
+    return Progress::kDone;
+  }
+
+  void work(double time) {
+    now_ += time;
+    busy_ += time;
+  }
+
+  /// A task's units are due when its inputs are there and before anything is handed over, as a
+  /// schedule's drawing has it: before the first message that it sends, and before it waits for
+  /// others to take what was sent.
+  void settle() { work(std::exchange(owed_, 0)); }
+
+  void end_task() {
+    settle();
+    add_span(&tasks_, entered_, now_);
+    entered_ = now_;
+  }
+
+  void add_span(std::vector<TimelineSpan>* spans, double begin, double end) const {
+    if (end > begin) spans->push_back({program_.rank, enter_, begin, end});
+  }
+
+  const Program& program_;
+  World& world_;
+  size_t at_ = 0;
+  bool moved_ = false;
+  double now_ = 0;
+  double busy_ = 0;
+  Enter enter_;
+  double entered_ = 0;
+  double owed_ = 0;  // of the open task
+  bool in_second_round_ = false;
+  std::map<int, Channel> open_;
+  std::vector<TimelineSpan> tasks_;
+  std::vector<TimelineSpan> waits_;
+};
+
+void walk_together(std::vector<RankWalk>* walks) {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (RankWalk& walk : *walks) moved |= walk.advance();
+  }
+  for (size_t rank = 0; rank < walks->size(); ++rank)
+    TESSERA_CHECK((*walks)[rank].ended(), "rank {} waits for ever at instruction {}", rank,
+                  (*walks)[rank].at());
+}
+
+}  // namespace
+
+double Timeline::bubble_fraction() const {
+  double idle = 0;
+  for (const RankTime& rank : ranks) idle += rank.idle;
+  return step_time > 0 ? idle / (step_time * static_cast<double>(ranks.size())) : 0;
+}
+
+Timeline make_timeline(const std::vector<Program>& programs, const Graph& graph,
+                       const StepCosts& costs) {
+  World world{graph, costs, has_weight_tasks(programs), {}};
+  std::vector<RankWalk> walks;
+  for (const Program& program : programs) walks.emplace_back(program, &world);
+  walk_together(&walks);
+
+  Timeline timeline;
+  timeline.ruler = costs.ruler;
+  for (RankWalk& walk : walks)
+    timeline.step_time = std::max(timeline.step_time, walk.conclude(&timeline));
+  for (RankTime& rank : timeline.ranks) rank.idle = timeline.step_time - rank.busy;
+  return timeline;
+}
+
+}  // namespace tessera

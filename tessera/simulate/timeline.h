@@ -1,0 +1,47 @@
+#pragma once
+// When each rank does what in one step, without running it: all programs are walked together in
+// virtual time. A rank executes its instructions in order; a Start posts messages and goes on, a
+// Finish waits until they have moved, which a peer that is late delays. Nothing contends: messages
+// do not slow each other down. So the result does not depend on the order of the walk.
+//
+// Example: the idle time of a pipeline, and where it lies:
+//   const Timeline timeline = make_timeline(lowered.programs, lowered.graph);
+//   timeline.bubble_fraction();
+//   draw_timeline(timeline);
+
+#include <vector>
+
+#include "tessera/lower/program.h"
+#include "tessera/simulate/step_costs.h"
+
+namespace tessera {
+
+struct TimelineSpan {
+  int rank = 0;
+  Enter enter;  // the task
+  double begin = 0;
+  double end = 0;
+};
+
+struct RankTime {
+  double busy = 0;
+  double idle = 0;  // the rest of the step
+};
+
+struct Timeline {
+  StepCosts::Ruler ruler = StepCosts::Ruler::kTasks;  // kFlops: times are seconds
+  std::vector<TimelineSpan> tasks;  // from their Enter to the next; rank by rank, in order
+  std::vector<TimelineSpan> waits;  // inside tasks: idle time; rank by rank, in order
+  std::vector<RankTime> ranks;
+  double step_time = 0;
+
+  /// The part of (ranks x step time) that is idle.
+  double bubble_fraction() const;
+};
+
+/// Spans that last no time are left out. `graph` is looked at by the ruler kFlops only. Throws
+/// InternalError where the programs wait for each other for ever.
+Timeline make_timeline(const std::vector<Program>& programs, const Graph& graph,
+                       const StepCosts& costs = {});
+
+}  // namespace tessera

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/checksum.h"
+#include "tessera/train/collect.h"
+#include "tessera/train/trainer.h"
+
+// Where the ranks meet outside of a step: what rank 0 collects from them, and what they agree on.
+
+namespace tessera {
+
+/// Collective. On rank 0 those of `own` (as Graph::parameters()) that `ids` name, from whoever
+/// holds them, the others undefined; nothing on the other ranks.
+std::vector<at::Tensor> Trainer::whole(const std::vector<at::Tensor>& own,
+                                       const std::vector<ParameterId>& ids) {
+  std::vector<HeldTensor> tensors;
+  for (ParameterId id : ids)
+    tensors.push_back({holders()[id], job_.graph.parameters()[id].shape, job_.real, own[id]});
+  const std::vector<at::Tensor> collected = collect_on_first(*transport_, tensors);
+  if (!is_first()) return {};
+  std::vector<at::Tensor> all(own.size());
+  for (size_t i = 0; i < ids.size(); ++i) all[ids[i]] = collected[i];
+  return all;
+}
+
+std::vector<at::Tensor> Trainer::whole_parameters() {
+  std::vector<ParameterId> ids(job_.graph.parameters().size());
+  std::iota(ids.begin(), ids.end(), 0);
+  return whole(parameters_.values(), ids);
+}
+
+std::vector<at::Tensor> Trainer::whole_gradients() {
+  std::vector<ParameterId> ids;
+  for (size_t id = 0; id < job_.graph.parameters().size(); ++id)
+    if (job_.graph.parameters()[id].role == ParameterRole::kTrainable)
+      ids.push_back(static_cast<ParameterId>(id));
+  return whole(parameters_.gradients(), ids);
+}
+
+/// Collective. On rank 0 the state of all parameters, nothing on the other ranks.
+NamedTensors Trainer::whole_optimiser_state() {
+  const NamedTensors own = optimiser_->state(job_.graph);
+  // A rank without trainable parameters cannot tell by itself whether there is a state.
+  if (sum_over_ranks(own.empty() ? 0 : 1) == 0) return {};
+  const std::map<std::string, at::Tensor> own_by_name(own.begin(), own.end());
+  const std::vector<StateTensor> layout = optimiser_->state_layout(job_.graph, job_.real);
+  std::vector<HeldTensor> tensors;
+  for (const StateTensor& each : layout) {
+    const auto found = own_by_name.find(each.name);
+    tensors.push_back({holders()[each.parameter], each.shape, each.type,
+                       found == own_by_name.end() ? at::Tensor() : found->second});
+  }
+  const std::vector<at::Tensor> collected = collect_on_first(*transport_, tensors);
+  NamedTensors state;
+  for (size_t i = 0; i < collected.size(); ++i) state.emplace_back(layout[i].name, collected[i]);
+  return state;
+}
+
+/// Parameters are the same on all ranks that hold them by construction; a checkpoint is where we
+/// make sure.
+void Trainer::check_ranks_agree() {
+  const std::vector<Program>& programs = job_.micro_steps[0]->programs;
+  std::vector<uint64_t> sums;  // of every rank's parameters, rank by rank
+  std::vector<int64_t> block_bytes;
+  for (const Program& program : programs) {
+    for (ParameterId id : program.parameters)
+      sums.push_back(program.rank == transport_->rank() ? checksum(parameters_.values()[id]) : 0);
+    block_bytes.push_back(static_cast<int64_t>(program.parameters.size() * sizeof(uint64_t)));
+  }
+  AllGather gather(*transport_, everyone_, block_bytes, sums.data());
+  gather.finish();
+  std::vector<uint64_t> expected(job_.graph.parameters().size());
+  auto sum = sums.begin();
+  for (const Program& program : programs)
+    for (ParameterId id : program.parameters) {
+      const int first = holders()[id].front();
+      if (program.rank == first) expected[id] = *sum;
+      TESSERA_CHECK(*sum++ == expected[id], "step {}: {} of rank {} differs from rank {}'s", step_,
+                    job_.graph.parameters()[id].name, program.rank, first);
+    }
+}
+
+double Trainer::sum_over_ranks(double number) {
+  AllReduce sum(*transport_, everyone_, &number, 1, SumType::kFloat64);
+  sum.finish();
+  return number;
+}
+
+/// Work that may fail on some ranks for a reason that the user can mend: then it fails on all.
+void Trainer::together(const std::function<void()>& work) {
+  std::string complaint;
+  try {
+    work();
+  } catch (const InvalidInput& error) {
+    complaint = error.what();
+  }
+  fail_together(complaint);
+}
+
+/// Collective. Where any rank complains, all throw the complaint of the first that does. A rank
+/// that threw alone would leave the others with a lost peer, and the job with the wrong exit code.
+void Trainer::fail_together(const std::string& complaint) {
+  std::vector<int64_t> sizes(everyone_.size());
+  sizes[transport_->rank()] = static_cast<int64_t>(complaint.size());
+  AllGather gather(*transport_, everyone_, std::vector<int64_t>(everyone_.size(), sizeof(int64_t)),
+                   sizes.data());
+  gather.finish();
+  const auto first = std::find_if(sizes.begin(), sizes.end(), [](int64_t n) { return n > 0; });
+  if (first == sizes.end()) return;
+  std::string text = complaint;
+  text.resize(static_cast<size_t>(*first));
+  broadcast(*transport_, everyone_, static_cast<int>(first - sizes.begin()), text.data(), *first);
+  try {
+    barrier(*transport_, everyone_);  // nobody leaves before all have the text
+  } catch (const CommError&) {
+    // Another has left the barrier and thrown already: we have the text too.
+  }
+  throw InvalidInput(text);
+}
+
+std::string Trainer::broadcast_text(const std::string& text) {
+  int64_t size = static_cast<int64_t>(text.size());
+  broadcast(*transport_, everyone_, 0, &size, sizeof(size));
+  std::string result = text;
+  result.resize(static_cast<size_t>(size));
+  if (size > 0) broadcast(*transport_, everyone_, 0, result.data(), size);
+  return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,54 @@
+// What rank 0 collects, and a norm over parameters that lie on different ranks.
+
+#include "tessera/train/collect.h"
+
+#include <gtest/gtest.h>
+
+#include "tessera/train/clip.h"
+#include "tessera/trial/rank_session.h"
+
+namespace tessera {
+namespace {
+
+/// Parameter i is all i + 1, and these ranks hold it.
+const std::vector<Members> kHolders{{1, 2}, {0, 1, 2}, {2}, {0}, {1}};
+
+at::Tensor tensor(size_t id) {
+  return at::full({static_cast<int64_t>(id), 3}, static_cast<double>(id) + 1, at::kDouble);
+}
+
+std::vector<at::Tensor> held_by(int rank) {
+  std::vector<at::Tensor> own(kHolders.size());
+  for (size_t id = 0; id < own.size(); ++id)
+    if (std::find(kHolders[id].begin(), kHolders[id].end(), rank) != kHolders[id].end())
+      own[id] = tensor(id);
+  return own;
+}
+
+TEST(Collect, GivesRankZeroWholeTensors) {
+  run_on_threads(3, 1, 30, [&](Transport& transport) {
+    const std::vector<at::Tensor> own = held_by(transport.rank());
+    std::vector<HeldTensor> tensors;
+    for (size_t id = 0; id < own.size(); ++id)
+      tensors.push_back({kHolders[id], {static_cast<int64_t>(id), 3}, at::kDouble, own[id]});
+    // A sender's tensor need not be dense.
+    if (own[2].defined()) tensors[2].own = at::full({3, 2}, 3.0, at::kDouble).t();
+    const std::vector<at::Tensor> whole = collect_on_first(transport, tensors);
+    ASSERT_EQ(whole.size(), transport.rank() == 0 ? kHolders.size() : 0u);
+    for (size_t id = 0; id < whole.size(); ++id) EXPECT_TRUE(whole[id].equal(tensor(id))) << id;
+  });
+}
+
+TEST(GradientNorm, CountsEveryParameterOnceWhoeverHoldsIt) {
+  std::vector<at::Tensor> all;
+  for (size_t id = 0; id < kHolders.size(); ++id) all.push_back(tensor(id));
+  const double expected = gradient_norm(all);
+  run_on_threads(3, 1, 30, [&](Transport& transport) {
+    EXPECT_EQ(gradient_norm(transport, kHolders, held_by(transport.rank())), expected);
+    const std::vector<Members> everywhere(all.size(), Members{0, 1, 2});
+    EXPECT_EQ(gradient_norm(transport, everywhere, all), expected);
+  });
+}
+
+}  // namespace
+}  // namespace tessera

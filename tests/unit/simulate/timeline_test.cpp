@@ -1,0 +1,199 @@
+// Exact times of programs that can be followed on paper.
+
+#include "tessera/simulate/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "tessera/base/error.h"
+#include "unit/simulate/hand_made.h"
+
+namespace tessera {
+namespace {
+
+using namespace hand_made;
+
+struct Times {
+  double begin, end;
+  bool operator==(const Times&) const = default;
+  friend void PrintTo(const Times& times, std::ostream* out) {
+    *out << "[" << times.begin << ", " << times.end << "]";
+  }
+};
+
+std::vector<Times> of_rank(int rank, const std::vector<TimelineSpan>& spans) {
+  std::vector<Times> times;
+  for (const TimelineSpan& span : spans)
+    if (span.rank == rank) times.push_back({span.begin, span.end});
+  return times;
+}
+
+Timeline timeline_of(const std::vector<Program>& programs, const StepCosts& costs = {}) {
+  return make_timeline(programs, Graph(), costs);
+}
+
+TEST(Timeline, CountsABackwardTwiceAForward) {
+  const Timeline timeline = timeline_of({program(0, 1, {forward(0), backward(0)})});
+  EXPECT_EQ(of_rank(0, timeline.tasks), (std::vector<Times>{{0, 1}, {1, 3}}));
+  EXPECT_EQ(timeline.step_time, 3);
+  EXPECT_EQ(timeline.bubble_fraction(), 0);
+}
+
+TEST(Timeline, HalvesABackwardWhereWeightGradientsAreTasks) {
+  const Timeline timeline =
+      timeline_of({program(0, 2, {forward(0), backward(0), weight(0), finish_step()}),
+                   program(1, 2, {forward(0), backward(0)})});
+  EXPECT_EQ(of_rank(0, timeline.tasks), (std::vector<Times>{{0, 1}, {1, 2}, {2, 3}}));
+  EXPECT_EQ(of_rank(1, timeline.tasks), (std::vector<Times>{{0, 1}, {1, 2}}));
+  EXPECT_EQ(timeline.ranks[1].idle, 1);
+  EXPECT_DOUBLE_EQ(timeline.bubble_fraction(), 1.0 / 6);
+}
+
+TEST(Timeline, ReproducesTheDrawingOfASchedule) {
+  const Timeline timeline = timeline_of(two_stages());
+  EXPECT_EQ(of_rank(0, timeline.tasks),
+            (std::vector<Times>{{0, 1}, {1, 2}, {2, 6}, {6, 7}, {7, 9}, {9, 12}}));
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{2, 4}, {9, 10}}));
+  EXPECT_EQ(of_rank(1, timeline.tasks),
+            (std::vector<Times>{{0, 2}, {2, 4}, {4, 5}, {5, 7}, {7, 8}, {8, 10}}));
+  EXPECT_EQ(of_rank(1, timeline.waits), (std::vector<Times>{{0, 1}}));
+  EXPECT_EQ(timeline.ranks[0].busy, 9);
+  EXPECT_EQ(timeline.ranks[1].idle, 3);
+  EXPECT_DOUBLE_EQ(timeline.bubble_fraction(), 1.0 / 4);
+}
+
+TEST(Timeline, ASendWaitsUntilItsReceiveIsPosted) {
+  const Timeline timeline =
+      timeline_of({program(0, 2, {forward(0), send(1, 1), finish(1), forward(1)}),
+                   program(1, 2, {backward(0), forward(0), receive(1, 0), finish(1)})});
+  // The receive is posted when rank 1 comes to its forward, at 2.
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 2}}));
+  EXPECT_EQ(of_rank(0, timeline.tasks), (std::vector<Times>{{0, 2}, {2, 3}}));
+  EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
+}
+
+TEST(Timeline, ATaskWorksBeforeItWaitsForASendToBeTaken) {
+  // Rank 1 takes the message at 2, when the second forward of rank 0 is done.
+  const Timeline timeline =
+      timeline_of({program(0, 2, {forward(0), send(1, 1), forward(1), finish(1), forward(2)}),
+                   program(1, 2, {backward(0), forward(0), receive(1, 0), finish(1)})});
+  EXPECT_EQ(of_rank(0, timeline.tasks), (std::vector<Times>{{0, 1}, {1, 2}, {2, 3}}));
+  EXPECT_EQ(timeline.waits.size(), 0u);
+}
+
+TEST(Timeline, AReceivePostedEarlyLetsTheSenderGo) {
+  const Timeline timeline =
+      timeline_of({program(0, 2, {forward(0), send(1, 1), finish(1), forward(1)}),
+                   program(1, 2, {receive(1, 0), backward(0), forward(0), finish(1)})});
+  EXPECT_EQ(timeline.waits.size(), 0u);
+}
+
+TEST(Timeline, TheNthSendMeetsTheNthReceive) {
+  // Both receives are posted at once; only the second message comes late.
+  const Timeline timeline = timeline_of(
+      {program(0, 2, {forward(0), send(1, 1), backward(0), send(2, 1), finish(1), finish(2)}),
+       program(1, 2, {receive(1, 0), receive(2, 0), finish(1), forward(0), finish(2)})});
+  EXPECT_EQ(of_rank(1, timeline.waits), (std::vector<Times>{{0, 1}, {1, 3}}));
+}
+
+/// Three ranks that start a reduction at 1, 2 and 3 and come to its Finish at 1, 4 and 3.
+std::vector<Program> three_that_reduce(BufferId buffer) {
+  const Members all{0, 1, 2};
+  const StartReduce start{7, buffer, all};
+  const FinishReduce finish{7, buffer, all};
+  return {program(0, 3, {forward(0), start, finish_step(), finish}),
+          program(1, 3, {backward(0), start, backward(1), finish_step(), finish}),
+          program(2, 3, {forward(0), backward(0), start, finish_step(), finish})};
+}
+
+TEST(Timeline, ASmallReductionWaitsForTheLastToStart) {
+  const Timeline timeline = timeline_of(three_that_reduce(kSmallSum));
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 3}}));
+  EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
+  EXPECT_EQ(of_rank(2, timeline.waits), std::vector<Times>{});
+  EXPECT_EQ(timeline.step_time, 4);
+}
+
+TEST(Timeline, ALargeReductionWaitsForTheLastToFinish) {
+  // The second round of messages is posted inside FinishReduce.
+  const Timeline timeline = timeline_of(three_that_reduce(kLargeSum));
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 3}, {3, 4}}));
+  EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
+  EXPECT_EQ(of_rank(2, timeline.waits), (std::vector<Times>{{3, 4}}));
+  EXPECT_EQ(timeline.step_time, 4);
+}
+
+TEST(Timeline, AGatherConcernsItsMembersAndSkipsEmptyBlocks) {
+  const Members pair{0, 2};
+  const auto gather = [&](std::vector<int64_t> rows) { return StartGather{3, kRows, pair, rows}; };
+  const auto programs = [&](const std::vector<int64_t>& rows) {
+    return std::vector<Program>{
+        program(0, 3, {forward(0), gather(rows), FinishGather{3, kRows}}),
+        program(1, 3, {backward(0), backward(1)}),
+        program(2, 3, {backward(0), finish_step(), gather(rows), FinishGather{3, kRows}})};
+  };
+  const Timeline both = timeline_of(programs({1, 3}));
+  EXPECT_EQ(of_rank(0, both.waits), (std::vector<Times>{{1, 2}}));
+  EXPECT_EQ(of_rank(2, both.waits), std::vector<Times>{});
+  // Rank 2 has nothing to give, but receives: rank 0's send waits for it.
+  const Timeline one = timeline_of(programs({4, 0}));
+  EXPECT_EQ(of_rank(0, one.waits), (std::vector<Times>{{1, 2}}));
+  const Timeline other = timeline_of(programs({0, 0}));
+  EXPECT_EQ(other.waits.size(), 0u);
+}
+
+TEST(Timeline, ProgramsThatWaitForEachOtherAreABug) {
+  EXPECT_THROW(timeline_of({program(0, 2, {receive(1, 1), finish(1), send(2, 1), finish(2)}),
+                            program(1, 2, {receive(2, 0), finish(2), send(1, 0), finish(1)})}),
+               InternalError);
+}
+
+class FlopsTimeline : public testing::Test {
+ protected:
+  FlopsTimeline() {
+    costs_.ruler = StepCosts::Ruler::kFlops;
+    costs_.flops_per_second = 100;
+  }
+  Graph graph_ = graph_of_one_kernel();
+  StepCosts costs_;
+};
+
+TEST_F(FlopsTimeline, KernelsCostTheirOperations) {
+  const Timeline timeline = make_timeline(
+      {program(0, 1,
+               {forward(0), kernel(Phase::kForward, 10), kernel(Phase::kPieceStatistics, 5),
+                kernel(Phase::kMergeStatistics, 10), backward(0), kernel(Phase::kRecompute, 1),
+                kernel(Phase::kInputGradient, 2), kernel(Phase::kWeightGradient, 3)})},
+      graph_, costs_);
+  const std::vector<Times> tasks = of_rank(0, timeline.tasks);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_DOUBLE_EQ(tasks[0].end, 1.5);
+  EXPECT_DOUBLE_EQ(tasks[1].end, 2.1);
+  EXPECT_DOUBLE_EQ(timeline.ranks[0].busy, 2.1);
+}
+
+TEST_F(FlopsTimeline, MessagesTakeLatencyAndBytesOverBandwidth) {
+  costs_.latency_seconds = 0.25;
+  costs_.bytes_per_second = 2000;  // the strip's 1000 bytes take half a second
+  const Timeline timeline = make_timeline(
+      {program(0, 2,
+               {forward(0), kernel(Phase::kForward, 10), send(1, 1), forward(1),
+                kernel(Phase::kForward, 10), finish(1)}),
+       program(1, 2, {forward(0), receive(1, 0), finish(1), kernel(Phase::kForward, 10)})},
+      graph_, costs_);
+  EXPECT_EQ(of_rank(1, timeline.waits), (std::vector<Times>{{0, 1.75}}));
+  EXPECT_EQ(of_rank(0, timeline.waits), std::vector<Times>{});
+  EXPECT_DOUBLE_EQ(timeline.step_time, 2.75);
+}
+
+TEST_F(FlopsTimeline, ALateReceiveCostsNothingMore) {
+  costs_.latency_seconds = 0.25;
+  const Timeline timeline = make_timeline(
+      {program(0, 2, {send(1, 1), finish(1)}),
+       program(1, 2, {forward(0), kernel(Phase::kForward, 10), receive(1, 0), finish(1)})},
+      graph_, costs_);
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{0, 1}}));
+  EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
+}
+
+}  // namespace
+}  // namespace tessera
