@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/planner/balance_memory.h"
 #include "tessera/planner/balance_sums.h"
@@ -18,7 +20,7 @@ constexpr Named kNames[] = {{BalanceBy::kLayers, "layers"},
                             {BalanceBy::kMemory, "memory"},
                             {BalanceBy::kTime, "time"}};
 
-/// Beyond this many, only the cheapest are places to cut: tables grow with their square.
+/// Beyond this many, sums look at the cheapest places only: their tables grow with the square.
 constexpr int kMostPlaces = 2048;
 
 int count_segments(const Graph& graph, const Plan& plan, const BalanceOptions& options) {
@@ -39,17 +41,18 @@ int count_segments(const Graph& graph, const Plan& plan, const BalanceOptions& o
 
 StagedSegments choose(const Graph& graph, const Plan& plan, const BalanceOptions& options) {
   const int num_segments = count_segments(graph, plan, options);
-  const std::vector<NodeId> places = cheapest_places(graph, cut_places(graph, num_segments),
-                                                     std::max(kMostPlaces, num_segments + 1));
+  const std::vector<NodeId> places = cut_places(graph, num_segments);
+  const std::vector<NodeId> few =
+      cheapest_places(graph, places, std::max(kMostPlaces, num_segments + 1));
   switch (options.by) {
     case BalanceBy::kLayers:
       return balance_by_layers(graph, plan, num_segments, places);
     case BalanceBy::kParameters:
-      return balance_by_parameters(graph, plan, num_segments, places);
+      return balance_by_parameters(graph, plan, num_segments, few);
     case BalanceBy::kMemory:
       return balance_by_memory(graph, plan, options, num_segments, places);
     default:
-      return balance_by_time(graph, plan, num_segments, places);
+      return balance_by_time(graph, plan, num_segments, few);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "tessera/planner/balance_costs.h"
 
-#include <algorithm>
-
 #include "tessera/planner/balance_places.h"
 
 namespace tessera {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <memory>
 
 #include "tessera/base/error.h"
@@ -19,7 +18,8 @@ namespace tessera {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// About a second each, in nodes that a model walks and in nodes that are lowered.
+
+/// How much is looked at: nodes that a model walks, and nodes that are lowered. Seconds at most.
 constexpr double kMostNodesWalked = 1e7;
 constexpr double kMostNodesLowered = 3e5;
 
@@ -64,7 +64,7 @@ class MemoryBalance {
   StagedSegments run() {
     measurements_.measure(balance_by_layers(graph_, plan_, num_segments_, places_));
     const int third = measurements_.left() / 3;
-    if (num_segments_ > plan_.num_stages()) {
+    if (plan_.schedule == ScheduleKind::kInterleaved) {
       try_chunks();
     } else if (plan_.schedule == ScheduleKind::kGems) {
       try_mirrored_stages(third);
@@ -160,6 +160,12 @@ class MemoryBalance {
   Measurements measurements_;
 };
 
+/// The model, which comes before anything is lowered, relies on it.
+void check_fits(const Graph& graph, const Plan& plan) {
+  for (ValueId input : graph.inputs())
+    if (graph.type(input).element == Element::kReal) return check_plan(plan, graph.type(input));
+}
+
 int64_t optimiser_bytes(const Graph& graph, const Program& program, const BalanceOptions& options) {
   int64_t elements = 0;
   for (ParameterId id : program.parameters)
@@ -195,6 +201,7 @@ StagedSegments balance_by_memory(const Graph& graph, const Plan& plan,
                                  const BalanceOptions& options, int num_segments,
                                  const std::vector<NodeId>& places) {
   if (num_segments == 1) return {{0, places.back()}, {0}};
+  check_fits(graph, plan);
   return MemoryBalance(graph, plan, options, num_segments, places).run();
 }
 

@@ -63,7 +63,7 @@ class RankGraphBuilder {
     entry.origin = value.producer;
     entry.needs_gradient = backward_.needs_gradient[id];
     entry.is_recomputed = backward_.recomputed[id];
-    std::vector<int> readers;
+    std::vector<NodeId> readers;
     for (const Use& use : value.uses) readers.push_back(use.node);
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());

@@ -52,9 +52,9 @@ struct RankNode {
 struct RankGraph {
   std::vector<RankNode> nodes;  // of the rewritten graph
   std::vector<RankValue> values;
-  std::vector<std::vector<int>> readers;    // per value: nodes that read it, ascending
-  std::vector<double> parameter_bytes;      // with gradients and the optimiser's copies
-  std::vector<NodeId> first_node_of_place;  // per place asked for: where it lies in `nodes`
+  std::vector<std::vector<NodeId>> readers;  // per value: nodes that read it, ascending
+  std::vector<double> parameter_bytes;       // with gradients and the optimiser's copies
+  std::vector<NodeId> first_node_of_place;   // per place asked for: where it lies in `nodes`
 };
 
 struct RankGraphOptions {

@@ -28,7 +28,6 @@ class Measurements {
   bool knows(const StagedSegments& assignment) const { return known_.contains(assignment.cuts); }
   int left() const { return left_; }
 
-  bool empty() const { return known_.empty(); }
   const StagedSegments& best() const { return best_; }
   const std::vector<double>& best_costs() const { return best_costs_; }
   double best_largest() const;

@@ -1,5 +1,7 @@
 #include "tessera/planner/balance_sums.h"
 
+#include <algorithm>
+
 #include "tessera/planner/balance_costs.h"
 
 namespace tessera {
@@ -10,7 +12,8 @@ std::vector<int> units_with_layers(const Graph& graph, const std::vector<NodeId>
   std::vector<int> units;
   for (int unit = 0; unit + 1 < static_cast<int>(places.size()); ++unit)
     for (NodeId node = places[unit]; node < places[unit + 1]; ++node)
-      if (is_layer(graph.node(node))) units.push_back(unit);
+      if (is_layer(graph.node(node)) && (units.empty() || units.back() != unit))
+        units.push_back(unit);
   return units;
 }
 

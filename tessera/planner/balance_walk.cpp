@@ -1,7 +1,7 @@
 #include "tessera/planner/balance_walk.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 namespace tessera {
 namespace {

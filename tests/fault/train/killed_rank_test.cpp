@@ -79,7 +79,7 @@ TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
 /// has parameters that no other rank has.
 TEST_F(KilledRank, OfAnyStageEndsTheJob) {
   for (int victim = 0; victim < kRanks; ++victim) kill_rank(kStages, victim, 3 + victim);
-  const Outcome resumed = play(command(kStages));
+  const Outcome resumed = play(command(with(kStages, {"--launch", "threads"})));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   expect_contains(resumed.errors, "resumed at step ");
   const Outcome undisturbed =

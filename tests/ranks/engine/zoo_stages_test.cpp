@@ -1,0 +1,109 @@
+// Every model of the zoo cut into stages, in float64 against the oracle: 2, 3 and 4 stages, every
+// schedule, every balance, with grids, replicas and pieces.
+
+#include <gtest/gtest.h>
+
+#include "ranks/engine/zoo_families.h"
+#include "tessera/lower/micro_batch_norm.h"
+#include "tessera/planner/balance.h"
+#include "tessera/trial/verify.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera {
+namespace {
+
+constexpr BalanceBy kBalances[] = {BalanceBy::kLayers, BalanceBy::kParameters, BalanceBy::kMemory,
+                                   BalanceBy::kTime};
+constexpr ScheduleKind kSchedules[] = {
+    ScheduleKind::kSequential,  ScheduleKind::kGpipe,      ScheduleKind::kOneForwardOneBackward,
+    ScheduleKind::kInterleaved, ScheduleKind::kZeroBubble, ScheduleKind::kGems};
+
+struct StagesCase {
+  std::string model;
+  Shape image;  // without the batch, which follows from the plan
+  Plan plan;
+  BalanceBy balance = BalanceBy::kTime;
+  int64_t steps = 2;
+};
+
+void PrintTo(const StagesCase& stages, std::ostream* out) {
+  *out << stages.model << " on " << to_string(stages.plan) << " by " << to_string(stages.balance);
+}
+
+class ZooStages : public testing::TestWithParam<StagesCase> {};
+
+TEST_P(ZooStages, EqualsTheOracle) {
+  const StagesCase& stages = GetParam();
+  Plan plan = stages.plan;
+  Shape input{2 * plan.micro_batches};  // so that there can be two replicas
+  input.insert(input.end(), stages.image.begin(), stages.image.end());
+  const Graph graph = with_micro_batch_norm(build_model(stages.model, input), plan.micro_batches);
+  plan.stage_of = balance(graph, plan, {.by = stages.balance, .real = at::kDouble});
+  VerifyOptions options;
+  options.plan = plan;
+  options.steps = stages.steps;
+  const VerifyReport report = verify(graph, options);
+  EXPECT_TRUE(report.ok) << report.worst << ": loss " << report.loss_rel << " output "
+                         << report.output_rel << " input gradient " << report.input_grad_rel
+                         << " gradient " << report.param_grad_rel << " updated "
+                         << report.updated_param_rel << " buffer " << report.buffer_rel;
+}
+
+Plan pipeline(int64_t num_stages, ScheduleKind schedule) {
+  Plan plan;
+  plan.stages.resize(num_stages);
+  plan.schedule = schedule;
+  plan.micro_batches = schedule == ScheduleKind::kInterleaved ? num_stages : 2;
+  return plan;
+}
+
+/// All schedules with all balances.
+std::vector<StagesCase> all_schedules(const std::string& model, const Shape& image) {
+  std::vector<StagesCase> all;
+  for (int64_t num_stages : {2, 3, 4})
+    for (ScheduleKind schedule : kSchedules)
+      for (BalanceBy balance : kBalances)
+        all.push_back({model, image, pipeline(num_stages, schedule), balance});
+  return all;
+}
+
+/// One way to add another axis to a plan, by turns: a grid on every stage, on one stage, replicas,
+/// pieces.
+void add_axis(const ZooFamily& family, size_t turn, Plan* plan) {
+  const std::vector<int64_t>& grid = family.grids[turn % family.grids.size()];
+  if (turn % 5 == 1) plan->stages.assign(plan->stages.size(), grid);
+  if (turn % 5 == 2 && plan->schedule != ScheduleKind::kGems) plan->stages[0] = grid;
+  if (turn % 5 == 3) plan->data = 2;
+  if (turn % 5 == 4) plan->pieces = family.pieces;
+}
+
+/// Every model on 2, 3 and 4 stages, with schedules, balances and other axes by turns.
+std::vector<StagesCase> all_models() {
+  std::vector<StagesCase> all;
+  std::vector<ZooFamily> families = small_models();
+  for (ZooFamily& family : published_models()) families.push_back(family);
+  size_t turn = 0;
+  for (const ZooFamily& family : families)
+    for (int64_t num_stages : {2, 3, 4}) {
+      ++turn;
+      if (family.input[2] > 200 && num_stages != 3) continue;  // the largest takes its time
+      Plan plan = pipeline(num_stages, kSchedules[turn % std::size(kSchedules)]);
+      add_axis(family, turn, &plan);
+      if (plan.num_ranks() > 16) continue;
+      const Shape image(family.input.begin() + 1, family.input.end());
+      all.push_back(
+          {family.model, image, plan, kBalances[turn % std::size(kBalances)], family.steps});
+    }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Unet, ZooStages,
+                         testing::ValuesIn(all_schedules("unet2d:base=2,depth=3,classes=3",
+                                                         {3, 27, 22})));
+INSTANTIATE_TEST_SUITE_P(Head, ZooStages,
+                         testing::ValuesIn(all_schedules("cnn2d:base=2,depth=3,norm=none",
+                                                         {3, 19, 17})));
+INSTANTIATE_TEST_SUITE_P(Models, ZooStages, testing::ValuesIn(all_models()));
+
+}  // namespace
+}  // namespace tessera
