@@ -1,6 +1,6 @@
 #pragma once
 // Checkpoints: all that a run needs to go on, independent of grid, transport and number of ranks
-// (every rank holds all parameters, so one of them writes). A checkpoint is one folder, made
+// (one rank collects and writes). A checkpoint is one folder, made
 // atomically:
 //
 //   checkpoints/

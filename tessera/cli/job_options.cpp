@@ -228,9 +228,11 @@ std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& 
   int64_t all_ranks = 0;
   for (const Program& program : lowered.programs) {
     RankForecast forecast = simulate(program, lowered.graph, job.real);
-    for (const Bucket& bucket : program.buckets)
-      forecast.parameter_bytes +=
-          optimiser_copies * buffer_bytes(program.buffers[bucket.buffer], job.real);
+    for (ParameterId id : program.parameters)
+      if (const Parameter& held = lowered.graph.parameters()[id];
+          held.role == ParameterRole::kTrainable)
+        forecast.parameter_bytes +=
+            optimiser_copies * held.numel() * static_cast<int64_t>(c10::elementSize(job.real));
     const int64_t needed = forecast.peak_value_bytes + forecast.parameter_bytes;
     if (job.memory_limit && needed > *job.memory_limit)
       throw_error<OutOfMemory>(

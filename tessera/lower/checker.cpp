@@ -15,7 +15,30 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 
-/// Liveness and views of one program.
+/// Whether a kernel writes an argument of this role.
+bool is_written(Phase phase, Role role) {
+  switch (phase) {
+    case Phase::kForward:
+    case Phase::kRecompute:
+      return role == Role::kOutput || role == Role::kSaved || role == Role::kLoss;
+    case Phase::kPieceStatistics:
+      return role == Role::kPieceStatistics;
+    case Phase::kMergeStatistics:
+      return role == Role::kMergedStatistics;
+    case Phase::kPieceGradStatistics:
+      return role == Role::kPieceGradStatistics;
+    case Phase::kMergeGradStatistics:
+      return role == Role::kMergedGradStatistics;
+    case Phase::kInputGradient:
+      return role == Role::kGradInput;
+    case Phase::kUpdateBuffers:
+    case Phase::kWeightGradient:
+      return false;
+  }
+  return false;
+}
+
+/// Liveness and views of one program, and transfers whose memory nobody disturbs.
 class BufferCheck {
  public:
   explicit BufferCheck(const Program& program) : program_(program), alive_(program.buffers.size()) {
@@ -45,7 +68,8 @@ class BufferCheck {
     TESSERA_CHECK(condition, "rank {} instruction {}: buffer {} ({}) {}", program_.rank, at_,
                   buffer, program_.buffers[buffer].name, what);
   }
-  void view(const View& view) const {
+  enum class Touch { kRead, kWrite };
+  void view(const View& view, Touch touch = Touch::kRead) const {
     if (view.buffer < 0) {
       TESSERA_CHECK(view.box.empty(), "rank {} instruction {}: a view of no buffer", program_.rank,
                     at_);
@@ -54,6 +78,20 @@ class BufferCheck {
     require(alive_[view.buffer], "is not alive", view.buffer);
     require(program_.buffers[view.buffer].box.contains(view.box), "does not hold a view of it",
             view.buffer);
+    require(!receiving_.contains(view.buffer), "is used while it is being received", view.buffer);
+    require(touch == Touch::kRead || !sending_.contains(view.buffer),
+            "is written while it is being sent", view.buffer);
+  }
+  void open(const StartTransfer& transfer) {
+    for (const Message& message : transfer.sends) sending_.insert(message.strip);
+    for (const Message& message : transfer.receives) receiving_.insert(message.strip);
+    strips_[transfer.channel] = {&transfer.sends, &transfer.receives};
+  }
+  void close(int channel) {
+    for (const Message& message : *strips_.at(channel).first)
+      sending_.erase(sending_.find(message.strip));
+    for (const Message& message : *strips_.at(channel).second) receiving_.erase(message.strip);
+    strips_.erase(channel);
   }
   void messages(const std::vector<Message>& list) const {
     for (const Message& message : list)
@@ -80,18 +118,22 @@ class BufferCheck {
                    },
                    [&](const Free& free) {
                      require(alive_[free.buffer], "is freed twice", free.buffer);
+                     require(!sending_.contains(free.buffer) && !receiving_.contains(free.buffer),
+                             "is freed in the middle of a transfer", free.buffer);
                      alive_[free.buffer] = false;
                    },
                    [&](const Fill& fill) {
-                     for (const Box& box : fill.boxes) view({fill.buffer, box});
+                     for (const Box& box : fill.boxes) view({fill.buffer, box}, Touch::kWrite);
                    },
                    [&](const Copy& copy) {
                      view(copy.from);
-                     view(copy.to);
+                     view(copy.to, Touch::kWrite);
                    },
-                   [&](const Load& load) { view(load.to); },
+                   [&](const Load& load) { view(load.to, Touch::kWrite); },
                    [&](const Run& run) {
-                     for (const Argument& argument : run.arguments) view(argument.view);
+                     for (const Argument& argument : run.arguments)
+                       view(argument.view,
+                            is_written(run.phase, argument.role) ? Touch::kWrite : Touch::kRead);
                    },
                    [&](const StartTransfer& transfer) {
                      start(transfer.channel);
@@ -99,16 +141,19 @@ class BufferCheck {
                      messages(transfer.receives);
                      for (const Message& message : transfer.sends)
                        for (const Segment& segment : message.segments) view(segment.view);
+                     open(transfer);
                    },
                    [&](const FinishTransfer& transfer) {
                      finish(transfer.channel);
+                     close(transfer.channel);
                      for (BufferId strip : transfer.strips)
                        require(alive_[strip], "is not alive", strip);
                    },
                    [&](const Unpack& unpack) {
                      messages(unpack.messages);
                      for (const Message& message : unpack.messages)
-                       for (const Segment& segment : message.segments) view(segment.view);
+                       for (const Segment& segment : message.segments)
+                         view(segment.view, Touch::kWrite);
                    },
                    [&](const StartReduce& reduce) {
                      start(reduce.channel);
@@ -129,6 +174,10 @@ class BufferCheck {
   const Program& program_;
   std::vector<bool> alive_;
   std::set<int> open_;
+  std::multiset<BufferId> sending_;  // one may go to several ranks
+  std::set<BufferId> receiving_;
+  std::map<int, std::pair<const std::vector<Message>*, const std::vector<Message>*>>
+      strips_;  // of open channels: sends, receives
   size_t at_ = 0;
 };
 

