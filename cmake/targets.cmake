@@ -1,5 +1,6 @@
 # One target per folder. `tessera_folder(geometry SOURCES ... DEPENDS base)` makes the library
-# tessera_geometry; TORCH says that the folder sees tensors and shares the precompiled torch header.
+# tessera_geometry; TORCH says that the folder sees tensors and shares the precompiled torch header,
+# or, with PRECOMPILE, has one of its own that holds these headers too.
 
 add_library(tessera_options INTERFACE)
 target_compile_features(tessera_options INTERFACE cxx_std_20)
@@ -15,12 +16,13 @@ endif()
 target_include_directories(tessera_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tessera_options INTERFACE tessera_headers)
 
+set(TESSERA_PRECOMPILED <ATen/ATen.h> <fmt/format.h> <nlohmann/json.hpp>)
 add_library(tessera_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/precompile_torch.cpp)
 target_link_libraries(tessera_pch PRIVATE tessera_options tessera_torch)
-target_precompile_headers(tessera_pch PRIVATE <ATen/ATen.h>)
+target_precompile_headers(tessera_pch PRIVATE ${TESSERA_PRECOMPILED})
 
 function(tessera_folder name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS;PRECOMPILE" ${ARGN})
   add_library(tessera_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(tessera_${name} PRIVATE tessera_options)
   foreach(dependency IN LISTS ARG_DEPENDS)
@@ -28,6 +30,10 @@ function(tessera_folder name)
   endforeach()
   if(ARG_TORCH)
     target_link_libraries(tessera_${name} PUBLIC tessera_torch)
-    target_precompile_headers(tessera_${name} REUSE_FROM tessera_pch)
+    if(ARG_PRECOMPILE)
+      target_precompile_headers(tessera_${name} PRIVATE ${TESSERA_PRECOMPILED} ${ARG_PRECOMPILE})
+    else()
+      target_precompile_headers(tessera_${name} REUSE_FROM tessera_pch)
+    endif()
   endif()
 endfunction()

@@ -30,9 +30,14 @@ std::vector<int64_t> resolve_pieces(const JobOptions& options, const Graph& grap
 /// One grid for all stages, or one for each.
 void resolve_stages(const JobOptions& options, Plan* plan) {
   std::vector<std::vector<int64_t>> grids;
-  std::stringstream list(options.space);
-  for (std::string grid; std::getline(list, grid, ',');)
-    grids.push_back(parse_sizes(grid, "--space"));
+  for (size_t begin = 0; begin < options.space.size();) {
+    const size_t comma = std::min(options.space.find(',', begin), options.space.size());
+    grids.push_back(parse_sizes(options.space.substr(begin, comma - begin), "--space"));
+    begin = comma + 1;
+  }
+  if (options.space.ends_with(','))
+    throw_error<InvalidInput>("[--space] {} ends with a comma; give a grid behind it",
+                              options.space);
   if (grids.empty()) grids.emplace_back();
   if (grids.size() == 1) grids.resize(options.stages, grids[0]);
   if (static_cast<int64_t>(grids.size()) != options.stages)
@@ -51,6 +56,9 @@ void resolve_balance(const JobOptions& options, const Graph& graph, at::ScalarTy
   if (plan->num_stages() == 1 || !plan->stage_of.empty()) return;
   const std::vector<std::string> names = balance_names();
   if (std::find(names.begin(), names.end(), options.balance) == names.end()) {
+    if (access(options.balance.c_str(), R_OK) != 0)
+      throw_error<InvalidInput>("[--balance] {} is no file that can be read; use {}, or a file",
+                                options.balance, fmt::join(names, ", "));
     plan->stage_of =
         balance_from_json(graph, plan->num_stages(), read_text(options.balance, "--balance"));
     return;

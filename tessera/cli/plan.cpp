@@ -54,7 +54,11 @@ void print_json(const Job& job, const std::vector<RankForecast>& ranks) {
 
 void print_halos(const Job& job) {
   constexpr size_t kMaxRows = 12;
-  const std::vector<HaloInfo> halos = halo_report(job.graph(), job.plan);
+  std::vector<HaloInfo> halos = halo_report(job.graph(), job.plan);
+  std::erase_if(halos, [](const HaloInfo& halo) {  // between stages alone, or to another layout
+    return std::all_of(halo.widths.begin(), halo.widths.end(),
+                       [](const auto& width) { return width.first == 0 && width.second == 0; });
+  });
   if (halos.empty()) return;
   fmt::print(
       "\nhalos (░), in pixels before and after a part, and what crosses in one forward pass\n");

@@ -33,7 +33,8 @@ class BatchNorm final : public Op, public HasRunningStatistics {
 
   std::string settings() const override {
     std::string text = uses_batch() ? "" : "running statistics";
-    if (options_.batch_parts > 1) text = fmt::format("{} micro-batches", options_.batch_parts);
+    if (uses_batch() && options_.batch_parts > 1)
+      text = fmt::format("{} micro-batches", options_.batch_parts);
     if (!options_.affine) text += text.empty() ? "no affine" : ", no affine";
     return text;
   }

@@ -78,6 +78,24 @@ void check_schedule(const Plan& plan) {
 
 using Json = nlohmann::json;
 
+/// nlohmann's own conversions take 2.5 for 2, and true for 1.
+int64_t count(const Json& json, const std::string& key) {
+  if (!json.is_number_integer())
+    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is no whole number", key, json.dump());
+  const bool is_large = json.is_number_unsigned() && json.get<uint64_t>() > kMaxRanks;
+  if (is_large || json.get<int64_t>() < -kMaxRanks)
+    throw_error<InvalidInput>("[plan] \"{}\" holds {}; give 0 to {}", key, json.dump(), kMaxRanks);
+  return json.get<int64_t>();
+}
+
+std::vector<int64_t> counts(const Json& json, const std::string& key) {
+  if (!json.is_array())
+    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is no list", key, json.dump());
+  std::vector<int64_t> list;
+  for (const Json& entry : json) list.push_back(count(entry, key));
+  return list;
+}
+
 const std::vector<std::string>& known_keys() {
   static const std::vector<std::string> keys{"data",     "space",         "pieces",  "stages",
                                              "stage_of", "micro_batches", "schedule"};
@@ -164,12 +182,15 @@ Plan plan_from_json(const std::string& text) {
         throw_error<InvalidInput>("[plan] unknown key \"{}\"; known: {}", key,
                                   fmt::join(known_keys(), ", "));
     Plan plan;
-    plan.data = json.value("data", plan.data);
-    plan.space = json.value("space", plan.space);
-    plan.pieces = json.value("pieces", plan.pieces);
-    plan.stages = json.value("stages", plan.stages);
-    plan.stage_of = json.value("stage_of", plan.stage_of);
-    plan.micro_batches = json.value("micro_batches", plan.micro_batches);
+    if (json.contains("data")) plan.data = count(json["data"], "data");
+    if (json.contains("space")) plan.space = counts(json["space"], "space");
+    if (json.contains("pieces")) plan.pieces = counts(json["pieces"], "pieces");
+    for (const Json& grid : json.value("stages", Json::array()))
+      plan.stages.push_back(counts(grid, "stages"));
+    for (const auto& [node, stage] : json.value("stage_of", Json::object()).items())
+      plan.stage_of[node] = static_cast<int>(count(stage, "stage_of"));
+    if (json.contains("micro_batches"))
+      plan.micro_batches = count(json["micro_batches"], "micro_batches");
     plan.schedule = parse_schedule(json.value("schedule", to_string(plan.schedule)));
     return plan;
   } catch (const nlohmann::json::exception& error) {

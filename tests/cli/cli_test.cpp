@@ -175,4 +175,23 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 900MiB", 4,
                 "use more workers"}));
 
+const std::string kPlain = "unet2d:base=2,depth=3,norm=none --input 3x3x24x20 ";
+
+INSTANTIATE_TEST_SUITE_P(
+    BadStages, Refusals,
+    testing::Values(
+        Refusal{"verify " + kPlain + "--stages 2 --schedule 2f2b", 2, "zero-bubble"},
+        Refusal{"verify " + kPlain + "--stages 0", 2, "[--stages] 0 must be 1 to"},
+        Refusal{"verify " + kPlain + "--stages 99", 2, "nodes for 99 stages"},
+        Refusal{"verify " + kPlain + "--stages 2 --space 2x1,1x1,1x1", 2, "3 grids for 2 stages"},
+        Refusal{"verify " + kPlain + "--stages 2 --workers 3", 2, "[--workers]"},
+        Refusal{"verify " + kPlain + "--micro-batches 4", 2,
+                "4 micro-batches x data 1 is more than the batch of 3"},
+        Refusal{"verify " + kPlain + "--stages 2 --micro-batches 3 --schedule interleaved", 2,
+                "give a number of micro-batches that 2 divides"},
+        Refusal{"verify " + kPlain + "--stages 2 --micro-batches 3 --loss dice", 2, "gpipe"},
+        Refusal{"verify " + kNet + "--input 4x3x24x20 --stages 2 --micro-batches 2", 2,
+                "--norm micro-batch"},
+        Refusal{"plan " + kPlain + "--stages 2 --plan p.json", 2, "excludes"}));
+
 }  // namespace

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "ranks/engine/random_network.h"
+#include "ranks/engine/random_stages.h"
 #include "tessera/lower/lower.h"
+#include "tessera/lower/micro_batch_norm.h"
+#include "tessera/planner/balance.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/trial/benchmark.h"
 #include "tessera/zoo/zoo.h"
@@ -44,6 +46,40 @@ TEST(Forecast, EqualsWhatTheZooCounts) {
         at::kFloat);
   check(build_model("fcn2d:width=0.05", {1, 3, 96, 64}), {1, {3, 2}, {}}, at::kDouble);
   check(build_model("cnn3d:base=4,depth=2", {2, 1, 16, 16, 17}), {2, {1, 2, 2}, {}}, at::kFloat);
+}
+
+TEST(Forecast, EqualsWhatRandomStagesCount) {
+  for (uint64_t seed = 1001; seed <= 1040; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomCase random = random_stages_case(seed);
+    check(random.graph, random.plan, seed % 2 ? at::kFloat : at::kDouble);
+  }
+}
+
+void check_stages(const std::vector<std::vector<int64_t>>& grids, int64_t data,
+                  int64_t micro_batches, ScheduleKind schedule) {
+  Plan plan;
+  plan.data = data;
+  plan.stages = grids;
+  plan.micro_batches = micro_batches;
+  plan.schedule = schedule;
+  SCOPED_TRACE(to_string(plan));
+  const Graph graph = with_micro_batch_norm(
+      build_model("unet2d:base=4,depth=3", {2 * micro_batches, 3, 32, 29}), micro_batches);
+  plan.stage_of = balance(graph, plan, {});
+  check(graph, plan, at::kFloat);
+}
+
+TEST(Forecast, EqualsWhatStagesCount) {
+  using enum ScheduleKind;
+  check_stages({{}, {}, {}}, 1, 3, kOneForwardOneBackward);
+  check_stages({{2, 1}, {1, 1}}, 2, 2, kOneForwardOneBackward);
+  check_stages({{}, {}, {}}, 1, 4, kGems);
+  check_stages({{1, 2}, {1, 2}}, 2, 3, kGems);
+  check_stages({{}, {}, {}}, 1, 3, kZeroBubble);
+  check_stages({{}, {}}, 1, 4, kInterleaved);
+  check_stages({{}, {2, 2}}, 1, 3, kGpipe);
+  check_stages({{}, {}}, 1, 1, kSequential);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "ranks/engine/random_stages.h"
 #include "tessera/trial/verify.h"
@@ -60,6 +62,55 @@ TEST(RandomNetworks, EqualTheOracle) { check_all(random_case); }
 
 /// On stages: any node anywhere, grids of their own, micro-batches, every schedule.
 TEST(RandomNetworks, EqualTheOracleOnStages) { check_all(random_stages_case); }
+
+/// How a network lies on its stages, in node order.
+std::string shape_of(const RandomCase& random) {
+  std::vector<int> stages;
+  for (const Node& node : random.graph.nodes())
+    stages.push_back(random.plan.stage_of.at(node.name));
+  const auto turn = std::is_sorted_until(stages.begin(), stages.end());
+  if (turn == stages.end()) return "consecutive";
+  return std::is_sorted(turn, stages.end(), std::greater<>()) ? "folded" : "arbitrary";
+}
+
+/// The cases above are worth what they cover.
+TEST(RandomNetworks, OnStagesAreOfAllKinds) {
+  std::map<std::string, uint64_t> count;
+  for (uint64_t seed = 1; seed <= kNumCases; ++seed) {
+    const RandomCase random = random_stages_case(seed);
+    const Plan& plan = random.plan;
+    ++count[to_string(plan.schedule)];
+    ++count[shape_of(random)];
+    ++count[fmt::format("{} stages", plan.num_stages())];
+    count["several micro-batches"] += plan.micro_batches > 1;
+    count["several micro-batches, not gpipe"] +=
+        plan.micro_batches > 1 && plan.schedule != ScheduleKind::kGpipe;
+    count["uneven micro-batches"] +=
+        random.graph.type(random.graph.inputs()[0]).batch() % plan.micro_batches != 0;
+    count["gems with mirrored micro-batches"] +=
+        plan.micro_batches > 1 && plan.schedule == ScheduleKind::kGems;
+    count["data 2"] += plan.data == 2;
+    count["pieces"] += plan.pieces_along(0) * plan.pieces_along(1) * plan.pieces_along(2) > 1;
+    count["grids"] += plan.ranks_per_replica() > plan.num_stages();
+    count["grids that differ"] +=
+        std::any_of(plan.stages.begin(), plan.stages.end(),
+                    [&](const auto& grid) { return grid != plan.stages[0]; });
+    count["batch norm by micro-batches"] +=
+        std::any_of(random.graph.nodes().begin(), random.graph.nodes().end(),
+                    [](const Node& node) { return node.op->batch_parts() > 1; });
+  }
+  EXPECT_GE(count["several micro-batches"], kNumCases / 3);
+  for (const char* schedule : {"sequential", "gpipe", "1f1b", "zero-bubble", "gems"})
+    EXPECT_GE(count[schedule], kNumCases / 20) << schedule;
+  for (const char* often : {"2 stages", "3 stages", "4 stages", "consecutive", "arbitrary", "grids",
+                            "grids that differ", "several micro-batches, not gpipe"})
+    EXPECT_GE(count[often], kNumCases / 10) << often;
+  for (const char* seldom : {"folded", "data 2", "pieces", "uneven micro-batches",
+                             "gems with mirrored micro-batches", "batch norm by micro-batches"})
+    EXPECT_GE(count[seldom], kNumCases / 40) << seldom;
+  if (testing::Test::HasFailure())
+    for (const auto& [what, cases] : count) fmt::print("{:>4} {}\n", cases, what);
+}
 
 }  // namespace
 }  // namespace tessera

@@ -1,12 +1,14 @@
-// The engine's proof over MPI: a representative hundred of random networks and zoo models. Started
-// by CTest as it is, this program launches itself under mpirun with 2, 3, 4 and 6 ranks; started as
-// a rank, it verifies every case whose placement has as many ranks as the world.
+// The engine's proof over MPI: over 150 random networks and models of the zoo, on grids and on
+// stages. Started by CTest as it is, this program launches itself under mpirun with 2, 3, 4 and 6
+// ranks; started as a rank, it verifies every case whose placement has as many ranks as the world.
 
 #include <cstdio>
 
-#include "ranks/engine/random_network.h"
+#include "ranks/engine/random_stages.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/mpi.h"
+#include "tessera/lower/micro_batch_norm.h"
+#include "tessera/planner/balance.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/thread_count.h"
 #include "tessera/trial/verify.h"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr int kSkipped = 77;      // CTest's word for it
 constexpr int kRandomCases = 24;  // per number of ranks
+constexpr int kRandomStages = 8;
 
 struct Tally {
   int passed = 0;
@@ -36,10 +39,11 @@ void check(const std::string& name, const Graph& graph, const Plan& plan, uint64
                 report.worst.c_str());
 }
 
-void check_random_networks(Transport& transport, Tally* tally) {
+void check_random_networks(RandomCase (*make)(uint64_t), int cases, Transport& transport,
+                           Tally* tally) {
   int checked = 0;
-  for (uint64_t seed = 1; checked < kRandomCases && seed < 2000; ++seed) {
-    const RandomCase random = random_case(seed);
+  for (uint64_t seed = 1; checked < cases && seed < 2000; ++seed) {
+    const RandomCase random = make(seed);
     if (random.plan.num_ranks() != transport.size()) continue;
     check(fmt::format("seed {}", seed), random.graph, random.plan, seed, transport, tally);
     ++checked;
@@ -62,14 +66,36 @@ void check_zoo(Transport& transport, Tally* tally) {
   model("unet3d:base=2,depth=3", {2, 1, 13, 12, 15}, {{1, {1, 2, 2}, {}}, {1, {1, 2, 3}, {}}});
 }
 
+/// A U-Net on stages of one rank, with every schedule; on six ranks, stages with a grid and stages
+/// with replicas.
+void check_stages(Transport& transport, Tally* tally) {
+  using enum ScheduleKind;
+  const int ranks = transport.size();
+  for (ScheduleKind schedule : {kOneForwardOneBackward, kGems, kZeroBubble, kInterleaved}) {
+    Plan plan;
+    plan.stages.resize(ranks == 6 ? 3 : ranks);
+    if (ranks == 6 && schedule == kGems) plan.stages.assign(3, {2, 1});
+    if (ranks == 6 && schedule != kGems) plan.data = 2;
+    plan.schedule = schedule;
+    plan.micro_batches = schedule == kInterleaved ? plan.num_stages() : 3;
+    const char* model = "unet2d:base=2,depth=3,classes=3";
+    const Graph graph = with_micro_batch_norm(
+        build_model(model, {2 * plan.micro_batches, 3, 27, 22}), plan.micro_batches);
+    plan.stage_of = balance(graph, plan, {.by = BalanceBy::kTime});
+    check(model, graph, plan, 1, transport, tally);
+  }
+}
+
 int run_as_rank() {
   Tally tally;
   install_caching_allocator();
   set_blas_threads(1);
   mpi::run_rank([&](Transport& transport) {
     set_rank_threads(1);
-    check_random_networks(transport, &tally);
+    check_random_networks(random_case, kRandomCases, transport, &tally);
+    check_random_networks(random_stages_case, kRandomStages, transport, &tally);
     check_zoo(transport, &tally);
+    check_stages(transport, &tally);
     if (transport.rank() == 0)
       std::printf("%d ranks: %d passed, %d failed\n", transport.size(), tally.passed, tally.failed);
   });

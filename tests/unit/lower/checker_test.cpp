@@ -75,8 +75,13 @@ TEST_F(Checker, SeesAUseOfWhatIsBeingReceived) {
 }
 
 TEST_F(Checker, SeesAMissingFinish) {
-  erase(programs_[2], find<FinishTransfer>(programs_[2]));
+  erase(programs_[2], find<FinishReduce>(programs_[2]));
   expect_refused("never finished");
+}
+
+TEST_F(Checker, SeesAStripThatGoesBeforeItsTransferEnds) {
+  erase(programs_[2], find<FinishTransfer>(programs_[2]));
+  expect_refused("freed in the middle of a transfer");
 }
 
 TEST_F(Checker, SeesAMessageThatNobodyReceives) {

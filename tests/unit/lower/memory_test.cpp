@@ -1,9 +1,12 @@
 // Memory of the lowered programs: what is kept, what is computed again, and how it falls with the
 // grid.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tessera/lower/lower.h"
+#include "tessera/ops/convolution.h"
+#include "tessera/ops/regression_loss.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/zoo/zoo.h"
 
@@ -38,6 +41,47 @@ TEST(Memory, ForwardAloneKeepsLittle) {
   LowerOptions forward;
   forward.step = StepKind::kForward;
   EXPECT_LE(largest_peak(graph, {}, forward), largest_peak(graph, {}) / 2);
+}
+
+/// Peaks of four stages, one convolution each, with micro-batches of two samples.
+std::vector<int64_t> peaks_of_four_stages(int64_t micro_batches, ScheduleKind schedule) {
+  Graph graph;
+  Plan plan;
+  ValueId x = graph.add_input("image", ValueType::image({2 * micro_batches, 4, 32, 32}));
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = fmt::format("conv{}", i);
+    x = convolution(graph, x, name, {4, {3}, {1}, {1}, {1}});
+    plan.stage_of[name] = i;
+  }
+  mean_squared_error(graph, x, add_real_target(graph, x, "target"), "loss");
+  plan.stage_of["loss"] = 3;
+  plan.stages.resize(4);
+  plan.micro_batches = micro_batches;
+  plan.schedule = schedule;
+  const Lowered lowered = lower(graph, plan);
+  std::vector<int64_t> peaks;
+  for (const Program& program : lowered.programs)
+    peaks.push_back(simulate(program, lowered.graph, at::kFloat).peak_value_bytes);
+  return peaks;
+}
+
+/// Stage s of p has p - s micro-batches in flight, however many there are.
+TEST(Memory, OneForwardOneBackwardHoldsAsManyMicroBatchesAsStages) {
+  const auto peaks = [](int64_t micro_batches) {
+    return peaks_of_four_stages(micro_batches, ScheduleKind::kOneForwardOneBackward);
+  };
+  for (int64_t micro_batches : {1, 2, 3})
+    EXPECT_LT(peaks(micro_batches)[0], peaks(micro_batches + 1)[0]) << micro_batches;
+  for (int stage = 0; stage < 4; ++stage) {
+    EXPECT_EQ(peaks(4)[stage], peaks(8)[stage]) << stage;
+    EXPECT_EQ(peaks(4)[stage], peaks(13)[stage]) << stage;
+  }
+  EXPECT_LE(peaks(8)[0], 4 * peaks(1)[0]);
+  EXPECT_LT(peaks(8)[3], peaks(8)[0]);
+  const auto first_of_gpipe = [](int64_t micro_batches) {
+    return static_cast<double>(peaks_of_four_stages(micro_batches, ScheduleKind::kGpipe)[0]);
+  };
+  EXPECT_GE(first_of_gpipe(8), 1.5 * first_of_gpipe(4));
 }
 
 }  // namespace

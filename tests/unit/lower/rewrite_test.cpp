@@ -98,6 +98,39 @@ TEST(Rewrite, MultipliesPartsOnlyWhileTheBatchIsSmall) {
   EXPECT_EQ(kinds(head(4)), (Kinds{"flatten", "linear"}));
 }
 
+/// Micro-batches are what has to keep the ranks busy, not the batch.
+TEST(Rewrite, MultipliesPartsWhileAMicroBatchIsSmall) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({8, 2, 8, 8}));
+  linear(graph, flatten(graph, x), "fc", {5});
+  Plan plan{1, {2, 2}, {}};
+  plan.micro_batches = 2;
+  EXPECT_EQ(kinds(rewrite(graph, plan)), (Kinds{"flatten", "linear"}));
+  plan.micro_batches = 4;
+  EXPECT_EQ(kinds(rewrite(graph, plan)), (Kinds{"partial_linear", "sum_parts"}));
+}
+
+/// Where another stage begins between two nodes, they stay two: each stage runs its own.
+TEST(Rewrite, FusesNothingOverAStageBorder) {
+  const auto on_stages = [](const Graph& graph, int first, int second) {
+    Plan plan;
+    plan.stages = {{2, 2}, {2, 2}};
+    plan.stage_of = {{graph.node(0).name, first}, {graph.node(1).name, second}};
+    return kinds(rewrite(graph, plan));
+  };
+  Graph norm;
+  relu(norm, batch_norm(norm, norm.add_input("image", ValueType::image({1, 2, 8, 8})), "norm"),
+       "relu");
+  EXPECT_EQ(on_stages(norm, 0, 1), (Kinds{"batch_norm", "relu"}));
+  EXPECT_EQ(on_stages(norm, 1, 0), (Kinds{"batch_norm", "relu"}));
+  EXPECT_EQ(on_stages(norm, 1, 1), (Kinds{"batch_norm_relu"}));
+  Graph head;
+  linear(head, flatten(head, head.add_input("image", ValueType::image({1, 2, 8, 8}))), "fc", {5});
+  EXPECT_EQ(on_stages(head, 0, 1), (Kinds{"flatten", "linear"}));
+  EXPECT_EQ(on_stages(head, 1, 0), (Kinds{"flatten", "linear"}));
+  EXPECT_EQ(on_stages(head, 1, 1), (Kinds{"partial_linear", "sum_parts"}));
+}
+
 TEST(Buckets, ComeInTheOrderOfBackwardAndHoldEveryParameterOnce) {
   const Graph graph = build_model("unet2d:base=4,depth=3", {1, 3, 32, 32});
   std::vector<int> seen(graph.parameters().size(), 0);

@@ -9,6 +9,7 @@
 
 #include "op_harness.h"
 #include "tessera/base/error.h"
+#include "tessera/geometry/split.h"
 #include "tessera/ops/norm_kernels.h"
 
 namespace tessera {
@@ -63,6 +64,117 @@ TEST_P(RandomBatchNorm, WithoutParametersOrBuffers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomBatchNorm, testing::Range<uint64_t>(0, 12));
+
+// ---- Statistics of micro-batches ----------------------------------------------------------------
+
+/// As an executor runs it: pieces inside the micro-batches, each merged for itself.
+TEST_P(RandomBatchNorm, MatchesReferenceByMicroBatches) {
+  std::mt19937_64 engine(GetParam());
+  const int64_t parts = between(engine, 2, 4);
+  Shape shape{between(engine, parts, 9), between(engine, 1, 4)};
+  for (int64_t axis = between(engine, 1, 3); axis > 0; --axis)
+    shape.push_back(between(engine, 2, 5));
+  SCOPED_TRACE(fmt::format("seed {}, {} in {} parts", GetParam(), to_string(shape), parts));
+  for (Activation activation : {Activation::kNone, Activation::kRelu})
+    for (bool plain : {false, true}) {
+      Graph graph;
+      batch_norm(graph, graph.add_input("x", ValueType::image(shape)), "bn",
+                 {.epsilon = 1e-3,
+                  .momentum = 0.3,
+                  .activation = activation,
+                  .affine = !plain,
+                  .running = !plain,
+                  .batch_parts = parts});
+      check_graph_node(graph, GetParam(), {.micro_batches = parts});
+    }
+}
+
+struct Numbers {
+  explicit Numbers(const Shape& shape) {
+    at::manual_seed(6);
+    x = at::rand(shape, at::kDouble);
+    weight = at::rand({shape[1]}, at::kDouble);
+    bias = at::rand({shape[1]}, at::kDouble);
+    mean = at::rand({shape[1]}, at::kDouble);
+    variance = at::rand({shape[1]}, at::kDouble) + 0.5;
+  }
+  at::Tensor x, weight, bias, mean, variance;
+};
+
+/// Five samples in two parts: three and two, or two and three, but as `split` has it.
+TEST(BatchNormByParts, IsPyTorchsOnEachPart) {
+  const Shape shape{5, 3, 4, 6};
+  const auto op = with_batch_parts(*make(ValueType::image(shape), {.epsilon = 1e-3}), 2);
+  ASSERT_NE(op, nullptr);
+  const Numbers numbers(shape);
+  std::vector<at::Tensor> parts;
+  for (int64_t part : {0, 1}) {
+    const Range samples = split(5, 2, part);
+    parts.push_back(at::batch_norm(numbers.x.narrow(0, samples.begin, samples.size()),
+                                   numbers.weight, numbers.bias, {}, {}, true, 0.1, 1e-3, false));
+  }
+  EXPECT_NE(parts[0].size(0), parts[1].size(0));
+  const at::Tensor y = op->reference({nullptr,
+                                      0,
+                                      0,
+                                      {numbers.x},
+                                      {numbers.weight, numbers.bias},
+                                      {numbers.mean.clone(), numbers.variance.clone()}});
+  EXPECT_TRUE(at::allclose(y, at::cat(parts), 1e-13, 1e-13));
+  const at::Tensor whole =
+      at::batch_norm(numbers.x, numbers.weight, numbers.bias, {}, {}, true, 0.1, 1e-3, false);
+  EXPECT_FALSE(at::allclose(y, whole, 1e-3, 1e-3)) << "the parts do not differ";
+}
+
+TEST(BatchNormByParts, TracksTheWholeBatchOnce) {
+  const Shape shape{5, 3, 4, 6};
+  const auto op = with_batch_parts(*make(ValueType::image(shape), {.momentum = 0.3}), 2);
+  const Numbers numbers(shape);
+  const at::Tensor mean = numbers.mean.clone(), variance = numbers.variance.clone();
+  op->reference({nullptr, 0, 0, {numbers.x}, {numbers.weight, numbers.bias}, {mean, variance}});
+  const at::Tensor batch_mean = numbers.x.mean({0, 2, 3});
+  const at::Tensor batch_variance = numbers.x.var({0, 2, 3}, /*unbiased=*/true);
+  EXPECT_TRUE(at::allclose(mean, 0.7 * numbers.mean + 0.3 * batch_mean, 1e-13, 1e-13));
+  EXPECT_TRUE(at::allclose(variance, 0.7 * numbers.variance + 0.3 * batch_variance, 1e-13, 1e-13));
+}
+
+TEST(BatchNormByParts, SaysHowManyPartsThereAre) {
+  const auto plain = make(ValueType::image({4, 2, 4}), {.affine = false});
+  EXPECT_EQ(plain->batch_parts(), 1);
+  const auto apart = with_batch_parts(*plain, 4);
+  EXPECT_EQ(apart->batch_parts(), 4);
+  EXPECT_EQ(apart->settings(), "4 micro-batches, no affine");
+  EXPECT_EQ(with_batch_parts(*apart, 1)->batch_parts(), 1);
+  EXPECT_EQ(with_relu(*apart)->batch_parts(), 4);  // fusing forgets nothing
+  // By running statistics there is nothing to take apart, and elsewhere neither.
+  const auto running = with_running_statistics(*apart);
+  EXPECT_EQ(running->batch_parts(), 0);
+  EXPECT_EQ(with_batch_parts(*running, 2), nullptr);
+}
+
+TEST(BatchNormByParts, SaysNothingOfPartsWhereItUsesRunningStatistics) {
+  const auto apart = make(ValueType::image({4, 2, 4}), {.batch_parts = 4});
+  EXPECT_EQ(with_running_statistics(*apart)->settings(), "running statistics");
+}
+
+TEST(BatchNormByParts, RefusesAPartOfOneValuePerChannel) {
+  const auto with_parts = [](const Shape& shape, int64_t parts) {
+    return make(ValueType::image(shape), {.batch_parts = parts});
+  };
+  EXPECT_NO_THROW(with_parts({4, 3, 1, 1}, 2));
+  EXPECT_NO_THROW(with_parts({3, 3, 1, 2}, 3));
+  EXPECT_THROW(with_parts({3, 3, 1, 2}, 4), InvalidInput);  // a part of nothing
+  for (int64_t parts : {2, 3}) {
+    try {
+      with_parts({3, 3, 1, 1}, parts);
+      ADD_FAILURE() << parts;
+    } catch (const InvalidInput& error) {
+      EXPECT_NE(std::string(error.what()).find(fmt::format("in one of {} micro-batches", parts)),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
 
 TEST(BatchNorm, CrossesBlocks) {
   check({2, 3, 5000}, {.activation = Activation::kRelu}, 1);

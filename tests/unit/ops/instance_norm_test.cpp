@@ -9,6 +9,7 @@
 
 #include "op_harness.h"
 #include "tessera/base/error.h"
+#include "tessera/ops/batch_norm.h"
 #include "tessera/ops/norm.h"
 
 namespace tessera {
@@ -52,6 +53,22 @@ TEST_P(RandomInstanceNorm, MatchesReferenceByRunningStatistics) {
     shape.push_back(between(engine, 1, 9));
   for (bool affine : {true, false})
     check(shape, {.statistics = Source::kRunning, .epsilon = 1e-3, .affine = affine}, GetParam());
+}
+
+/// Samples do not know of each other, so micro-batches change nothing: the oracle has none. Running
+/// statistics are the mean over all samples of the batch, once.
+TEST_P(RandomInstanceNorm, IsTheSameByMicroBatches) {
+  std::mt19937_64 engine(GetParam());
+  const int64_t parts = between(engine, 2, 3);
+  const Shape shape{between(engine, parts, 7), between(engine, 1, 4), between(engine, 2, 6),
+                    between(engine, 1, 4)};
+  SCOPED_TRACE(fmt::format("seed {}, {} in {} parts", GetParam(), to_string(shape), parts));
+  for (bool affine : {true, false}) {
+    const Graph graph = make(shape, {.momentum = 0.3, .affine = affine, .track_running = true});
+    EXPECT_EQ(with_batch_parts(*graph.node(0).op, parts), nullptr);
+    EXPECT_EQ(graph.node(0).op->batch_parts(), 0);
+    check_graph_node(graph, GetParam(), {.micro_batches = parts});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomInstanceNorm, testing::Range<uint64_t>(0, 12));

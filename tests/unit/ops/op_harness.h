@@ -24,6 +24,7 @@ namespace tessera {
 struct HarnessOptions {
   bool unit_part_axis = false;  // cut kPart axes at every entry; else they stay whole
   int max_parts_per_axis = 3;   // of batch and spatial axes
+  int64_t micro_batches = 1;    // parts of the batch with statistics of their own, run one by one
   double tolerance = 1e-10;
   double float32_tolerance = 1e-4;
 };

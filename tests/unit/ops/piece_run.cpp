@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/geometry/split.h"
 
 namespace tessera {
 namespace {
@@ -36,9 +37,13 @@ Tensors gradients(const Tensors& leaves) {
 class PieceRun {
  public:
   PieceRun(const Case& test, Draw& draw, const HarnessOptions& options)
-      : test_(test), op_(test.op), draw_(draw), buffers_(cloned(test.buffers)) {
-    for (const Box& box : cut_output(draw, test.types.output, options))
-      pieces_.push_back({box, {}, {}});
+      : test_(test),
+        op_(test.op),
+        draw_(draw),
+        buffers_(cloned(test.buffers)),
+        merged_(options.micro_batches),
+        merged_grad_(options.micro_batches) {
+    cut_into_pieces(options);
     for (const at::Tensor& input : test.inputs) grad_inputs_.push_back(at::zeros_like(input));
     // Not zero, so that a gradient which is stored instead of added is noticed.
     for (const at::Tensor& parameter : test.parameters)
@@ -62,33 +67,47 @@ class PieceRun {
  private:
   struct Piece {
     Box box;
-    at::Tensor output;
-    at::Tensor saved;
+    size_t micro_batch = 0;
+    at::Tensor output = {};
+    at::Tensor saved = {};
   };
 
-  KernelArgs base_args(const Box& box) const {
+  /// No piece lies in two micro-batches, as in a program.
+  void cut_into_pieces(const HarnessOptions& options) {
+    for (size_t m = 0; m < merged_.size(); ++m) {
+      ValueType type = test_.types.output;
+      const Range samples = split(type.batch(), options.micro_batches, static_cast<int64_t>(m));
+      type.axes[0].size = samples.size();
+      for (Box box : cut_output(draw_, type, options)) {
+        box[0] = box[0].shifted(samples.begin);
+        pieces_.push_back({box, m});
+      }
+    }
+  }
+
+  KernelArgs base_args(const Piece& piece) const {
     KernelArgs args;
     args.name = &test_.name;
     args.types = &test_.types;
     args.seed = test_.seed;
     args.step = kStep;
-    args.out_box = box;
+    args.out_box = piece.box;
     args.inputs.resize(test_.inputs.size());
     args.grad_inputs.resize(test_.inputs.size());
     args.parameters = test_.parameters;
     args.buffers = buffers_;
-    args.merged_statistics = merged_;
+    args.merged_statistics = merged_[piece.micro_batch];
     return args;
   }
 
-  KernelArgs forward_args(const Box& box) {
-    KernelArgs args = base_args(box);
-    for (size_t i = 0; i < args.inputs.size(); ++i) args.inputs[i] = read_input(i, box);
+  KernelArgs forward_args(const Piece& piece) {
+    KernelArgs args = base_args(piece);
+    for (size_t i = 0; i < args.inputs.size(); ++i) args.inputs[i] = read_input(i, piece.box);
     return args;
   }
 
   KernelArgs backward_args(const Piece& piece) {
-    KernelArgs args = base_args(piece.box);
+    KernelArgs args = base_args(piece);
     for (size_t i = 0; i < args.inputs.size(); ++i)
       if (op_.keeps_input(static_cast<int>(i))) args.inputs[i] = read_input(i, piece.box);
     if (op_.keeps_output()) args.output = {strided_copy(draw_, piece.output), piece.box};
@@ -96,7 +115,7 @@ class PieceRun {
       args.grad_output = {strided_copy(draw_, whole_output(test_.output_weights).view(piece.box)),
                           piece.box};
     args.saved = piece.saved;
-    args.merged_grad_statistics = merged_grad_;
+    args.merged_grad_statistics = merged_grad_[piece.micro_batch];
     return args;
   }
 
@@ -120,39 +139,59 @@ class PieceRun {
     return dense;
   }
 
+  /// Of each micro-batch for itself; buffers are updated once, from all of them.
   void run_forward_statistics() {
     const Statistics statistics = op_.forward_statistics(test_.types);
     if (statistics.merged == 0) return;
-    MergeArgs merge = merge_args(statistics);
-    for (size_t i = 0; i < pieces_.size(); ++i) {
-      KernelArgs args = forward_args(pieces_[i].box);
-      args.piece_statistics = merge.gathered[static_cast<int64_t>(i)];
-      op_.piece_statistics(args);
+    MergeArgs whole_batch = merge_args(statistics, {});
+    Tensors rows;
+    for (size_t m = 0; m < merged_.size(); ++m) {
+      const std::vector<const Piece*> pieces = pieces_of(m);
+      MergeArgs merge = merge_args(statistics, pieces);
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        KernelArgs args = forward_args(*pieces[i]);
+        args.piece_statistics = merge.gathered[static_cast<int64_t>(i)];
+        op_.piece_statistics(args);
+      }
+      op_.merge_statistics(merge);
+      merged_[m] = merge.merged;
+      rows.push_back(merge.gathered);
+      for (const Box& box : merge.out_boxes) whole_batch.out_boxes.push_back(box);
     }
-    op_.merge_statistics(merge);
-    if (!test_.buffers.empty()) op_.update_buffers(merge);
-    merged_ = merge.merged;
+    whole_batch.gathered = at::cat(rows);
+    if (!test_.buffers.empty()) op_.update_buffers(whole_batch);
   }
 
   void run_backward_statistics() {
     const Statistics statistics = op_.backward_statistics(test_.types);
     if (statistics.merged == 0) return;
-    MergeArgs merge = merge_args(statistics);
-    merge.forward_merged = merged_;
-    for (size_t i = 0; i < pieces_.size(); ++i) {
-      KernelArgs args = backward_args(pieces_[i]);
-      args.piece_grad_statistics = merge.gathered[static_cast<int64_t>(i)];
-      op_.piece_grad_statistics(args);
+    for (size_t m = 0; m < merged_.size(); ++m) {
+      const std::vector<const Piece*> pieces = pieces_of(m);
+      MergeArgs merge = merge_args(statistics, pieces);
+      merge.forward_merged = merged_[m];
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        KernelArgs args = backward_args(*pieces[i]);
+        args.piece_grad_statistics = merge.gathered[static_cast<int64_t>(i)];
+        op_.piece_grad_statistics(args);
+      }
+      op_.merge_grad_statistics(merge);
+      merged_grad_[m] = merge.merged;
     }
-    op_.merge_grad_statistics(merge);
-    merged_grad_ = merge.merged;
   }
 
-  MergeArgs merge_args(const Statistics& statistics) const {
+  std::vector<const Piece*> pieces_of(size_t micro_batch) const {
+    std::vector<const Piece*> pieces;
+    for (const Piece& piece : pieces_)
+      if (piece.micro_batch == micro_batch) pieces.push_back(&piece);
+    return pieces;
+  }
+
+  MergeArgs merge_args(const Statistics& statistics,
+                       const std::vector<const Piece*>& pieces) const {
     MergeArgs args;
     args.types = &test_.types;
-    for (const Piece& piece : pieces_) args.out_boxes.push_back(piece.box);
-    const int64_t num_pieces = static_cast<int64_t>(pieces_.size());
+    for (const Piece* piece : pieces) args.out_boxes.push_back(piece->box);
+    const int64_t num_pieces = static_cast<int64_t>(pieces.size());
     args.gathered = at::full({num_pieces, statistics.per_piece}, kNan, at::kDouble);
     args.merged = at::full({statistics.merged}, kNan, at::kDouble);
     args.parameters = test_.parameters;
@@ -161,7 +200,7 @@ class PieceRun {
   }
 
   void run_forward(Piece& piece) {
-    KernelArgs args = forward_args(piece.box);
+    KernelArgs args = forward_args(piece);
     args.loss = loss_;
     args.output.box = piece.box;
     const Saved saved = op_.saved(piece.box, test_.types);
@@ -251,8 +290,8 @@ class PieceRun {
   Tensors buffers_;
   Tensors grad_inputs_;
   Tensors grad_parameters_;
-  at::Tensor merged_;
-  at::Tensor merged_grad_;
+  Tensors merged_;       // per micro-batch
+  Tensors merged_grad_;  // per micro-batch
   at::Tensor loss_ = at::zeros({}, at::kDouble);
 };
 

@@ -95,6 +95,14 @@ TEST(Plan, RefusesStagesOfOtherTypes) {
   }
 }
 
+/// A count that is cut off, or wraps round, would be another plan than the one in the file.
+TEST(Plan, RefusesNumbersThatAreNoCounts) {
+  for (const char* bad : {R"({"data": 1.5})", R"({"space": [1.5, 2]})", R"({"micro_batches": 2.5})",
+                          R"({"stages": [[1, 1], [2.5, 1]]})", R"({"stage_of": {"a": 0.5}})",
+                          R"({"stage_of": {"a": true}})", R"({"stage_of": {"a": 4294967296}})"})
+    EXPECT_THROW(plan_from_json(bad), InvalidInput) << bad;
+}
+
 TEST(Plan, RefusesStagesThatDoNotFit) {
   check_plan(staged({{2, 2}, {}, {16, 1}}, 2), kImage);
   Plan both = staged({{2, 2}, {1, 1}});
