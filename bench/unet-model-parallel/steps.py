@@ -32,7 +32,7 @@ def measure(tessera, model, edges, options):
                          "against_one": round(answer["median_ms"] / one["median_ms"], 3),
                          "workspace_bytes": max(answer["workspace_bytes"]),
                          "sent_bytes": sum(answer["bytes_sent"]), "messages": sum(answer["messages"]),
-                         "load": answer["load"]})
+                         "load": answer["load"], "iterations": options.iterations})
     return rows
 
 

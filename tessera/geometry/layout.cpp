@@ -136,6 +136,12 @@ Layout::Layout(Shape global_shape, std::vector<Piece> pieces)
   check_shape(global_shape_);
   const Box whole = Box::whole(global_shape_);
   for (int index = 0; index < num_pieces(); ++index) check_piece(pieces_[index], index, whole);
+  for (int index = 0; index < num_pieces(); ++index) {
+    if (pieces_[index].box.empty()) continue;
+    const size_t rank = static_cast<size_t>(pieces_[index].rank);
+    if (rank >= pieces_of_rank_.size()) pieces_of_rank_.resize(rank + 1);
+    pieces_of_rank_[rank].push_back(index);
+  }
   if (!whole.empty()) build_index();
 }
 
@@ -166,11 +172,9 @@ void Layout::build_index() {
                               to_string(whole));
 }
 
-std::vector<int> Layout::pieces_of(int rank) const {
-  std::vector<int> indices;
-  for (int index = 0; index < num_pieces(); ++index)
-    if (pieces_[index].rank == rank && !pieces_[index].box.empty()) indices.push_back(index);
-  return indices;
+const std::vector<int>& Layout::pieces_of(int rank) const {
+  static const std::vector<int> none;
+  return rank >= 0 && rank < std::ssize(pieces_of_rank_) ? pieces_of_rank_[rank] : none;
 }
 
 std::vector<int> Layout::pieces_meeting(const Box& box) const {

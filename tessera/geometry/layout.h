@@ -30,7 +30,7 @@ class Layout {
   const Piece& piece(int index) const { return pieces_[index]; }
   int num_pieces() const { return static_cast<int>(pieces_.size()); }
   /// Indices of the non-empty pieces of a rank, in list order.
-  std::vector<int> pieces_of(int rank) const;
+  const std::vector<int>& pieces_of(int rank) const;
   /// Indices of the non-empty pieces that meet `box`, ascending; `box` may leave the shape. By
   /// look-up in a grid of the pieces' boundaries, not by a scan over all pieces (except for lists
   /// so irregular that the grid would be larger than they are).
@@ -42,6 +42,7 @@ class Layout {
 
   Shape global_shape_;
   std::vector<Piece> pieces_;
+  std::vector<std::vector<int>> pieces_of_rank_;
   // Boundaries per axis, sorted, and the piece that owns each cell between them (row major). Both
   // empty where the list is too irregular for a table.
   std::vector<std::vector<int64_t>> cuts_;

@@ -144,6 +144,9 @@ class Op {
   /// Whether piece_statistics reads this input. A loss whose statistics come from targets alone
   /// knows its denominator before the first prediction.
   virtual bool statistics_read(int /*input*/) const { return true; }
+  /// Whether weight_gradient needs nothing but piece_grad_statistics: then it is done at once, and
+  /// what else backward reads can go.
+  virtual bool weight_gradient_from_statistics() const { return false; }
   /// How many parts of the batch are normalised apart; 0: no sample depends on another.
   virtual int64_t batch_parts() const { return 0; }
   virtual bool is_loss() const { return false; }

@@ -117,7 +117,6 @@ void plan_uses(const PlacedGraph& placed, const Value& value, InputAccess access
     if (access == InputAccess::kStrided && read_directly(plan->layout, out, &use)) continue;
     use.group = find_or_add_group(plan, needs_of(plan->layout, out, use, access), access,
                                   placed.num_micro_batches());
-    ++plan->groups[use.group].num_uses;
   }
 }
 

@@ -17,9 +17,9 @@
 // counted copy. Consumers that take strided views and need no halo read the interior of the home
 // directly.
 //
-// Nothing here knows of pipelines: a value that a stage makes and another reads is a value whose
-// consumers sit on other ranks. Pieces and needs are listed micro-batch by micro-batch, and data
-// never moves from one to another.
+// A value that a stage makes and another reads is no special case: its consumers sit on other
+// ranks. Pieces and needs are listed micro-batch by micro-batch, and data never moves from one to
+// another.
 
 #include <span>
 #include <vector>
@@ -40,7 +40,6 @@ struct EdgeGroup {
   std::vector<bool> in_place;      // the need is the home of that piece
   std::vector<Move> moves;         // from owners to needs, in the order of needs
   std::vector<size_t> first_move;  // per micro-batch, and the end
-  int num_uses = 0;
   int channel = 0;  // of the first micro-batch's transfer; its adjoint has channel + 1
 
   std::span<const Move> moves_of(int micro_batch) const {

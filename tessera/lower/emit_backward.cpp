@@ -15,7 +15,7 @@ void Emitter::emit_backward(NodeId id, bool with_weights) {
   }
   emit_statistics(id, Direction::kBackward);
   run_input_gradient(id);
-  if (with_weights) emit_weight_gradient(id);
+  if (with_weights || node.op->weight_gradient_from_statistics()) emit_weight_gradient(id);
 }
 
 bool Emitter::passes_gradient(NodeId id, int input) const {

@@ -169,73 +169,92 @@ void Emitter::forward_loss(NodeId id) {
   micro_batch_ = last;
 }
 
-/// Running statistics are updated once a step, from all micro-batches. GEMS leaves half of them on
-/// other ranks, so there it waits for the end of the step.
+/// Running statistics are updated once a step, from all micro-batches: as soon as the last has been
+/// here, or at the end of the step.
 void Emitter::keep_for_buffers(NodeId id, BufferId gathered) {
   std::map<int, BufferId>& kept = statistics_for_buffers_[id];
   kept[micro_batch_] = gathered;
-  const bool mirrored =
-      placed_.plan.schedule == ScheduleKind::kGems && placed_.num_micro_batches() > 1;
-  if (mirrored || static_cast<int>(kept.size()) < placed_.num_micro_batches()) return;
+  if (updates_buffers_late(id) || static_cast<int>(kept.size()) < placed_.num_micro_batches())
+    return;
   update_buffers(id);
   statistics_for_buffers_.erase(id);
 }
 
+/// GEMS leaves half of the micro-batches on other ranks; and buffers that several nodes share are
+/// updated in the order of the nodes, by all of their holders.
+bool Emitter::updates_buffers_late(NodeId id) const {
+  const Node& node = graph_.node(id);
+  if (node.buffers.empty() || node.op->forward_statistics(node.types).per_piece == 0) return false;
+  return users_of_buffer_[node.buffers[0]] > 1 ||
+         (placed_.plan.schedule == ScheduleKind::kGems && placed_.num_micro_batches() > 1);
+}
+
 void Emitter::update_buffers(NodeId id) {
-  const std::map<int, BufferId>& kept = statistics_for_buffers_.at(id);
+  const Node& node = graph_.node(id);
+  const std::map<int, BufferId>& kept = statistics_for_buffers_[id];
   std::vector<Box> boxes;
   std::vector<Range> rows_of_micro_batch;
+  const int last = micro_batch_;
   for (micro_batch_ = 0; micro_batch_ < placed_.num_micro_batches(); ++micro_batch_) {
     const Rows rows = statistics_rows(id, /*whole_batch=*/false);
     const int64_t first = static_cast<int64_t>(boxes.size());
     boxes.insert(boxes.end(), rows.boxes.begin(), rows.boxes.end());
     rows_of_micro_batch.push_back({first, static_cast<int64_t>(boxes.size())});
   }
-  micro_batch_ = placed_.num_micro_batches() - 1;
-  BufferId all = kept.begin()->second;
-  if (placed_.num_micro_batches() > 1) {
-    const Range columns = program_.buffers[all].box[1];
-    const Box box{{0, static_cast<int64_t>(boxes.size())}, columns};
-    all = add_buffer(fmt::format("{} of the batch", program_.buffers[all].name),
-                     BufferKind::kStatistics, box, box, ElementType::kDouble);
+  micro_batch_ = last;
+  const bool late = updates_buffers_late(id);
+  const Range columns{0, node.op->forward_statistics(node.types).per_piece};
+  const Box box{{0, static_cast<int64_t>(boxes.size())}, columns};
+  BufferId all = kept.empty() ? -1 : kept.begin()->second;
+  if (late || placed_.num_micro_batches() > 1) {
+    all = add_buffer(fmt::format("{} statistics of the batch", node.name), BufferKind::kStatistics,
+                     box, box, ElementType::kDouble);
     for (const auto& [m, gathered] : kept)
       append(Copy{{gathered, program_.buffers[gathered].box},
                   {all, {rows_of_micro_batch[m], columns}},
                   Combine::kStore});
-    exchange_mirrored_rows(id, all, rows_of_micro_batch);
   }
+  if (late) give_rows_to_holders(id, all, rows_of_micro_batch);
   Run run{id, Phase::kUpdateBuffers, -1, boxes, {}};
-  run.arguments.push_back({Role::kGathered, 0, {all, program_.buffers[all].box}});
+  run.arguments.push_back({Role::kGathered, 0, {all, box}});
   append(std::move(run));
 }
 
-/// Each rank of a stage and its counterpart on the mirrored one give each other what they have.
-void Emitter::exchange_mirrored_rows(NodeId id, BufferId all,
-                                     const std::vector<Range>& rows_of_micro_batch) {
-  const Members even = placed_.ranks_of_node(id, 0), odd = placed_.ranks_of_node(id, 1);
-  if (even == odd) return;
-  const bool is_even = std::binary_search(even.begin(), even.end(), rank_);
-  const Members &own = is_even ? even : odd, &other = is_even ? odd : even;
-  const auto index = std::find(own.begin(), own.end(), rank_) - own.begin();
+/// The ranks that ran a micro-batch have its rows; every other holder of the buffers gets them from
+/// one of these.
+void Emitter::give_rows_to_holders(NodeId id, BufferId all,
+                                   const std::vector<Range>& rows_of_micro_batch) {
+  const Members& holders = context_.holders[graph_.node(id).buffers[0]];
+  const Range columns = program_.buffers[all].box[1];
+  std::map<Members, std::vector<int>> micro_batches;  // by the ranks that ran them
+  for (int m = 0; m < placed_.num_micro_batches(); ++m)
+    micro_batches[placed_.ranks_of_node(id, m)].push_back(m);
   Exchange exchange;
-  exchange.sends.resize(1);
-  exchange.receives.resize(1);
-  for (size_t m = 0; m < rows_of_micro_batch.size(); ++m) {
-    Message& message = ((m % 2 == 0) == is_even ? exchange.sends : exchange.receives)[0];
-    message.peer = other[index];
-    const int64_t offset = message.segments.empty() ? 0
-                                                    : message.segments.back().offset +
-                                                          message.segments.back().view.box.volume();
-    message.segments.push_back(
-        {{all, {rows_of_micro_batch[m], program_.buffers[all].box[1]}}, offset});
+  for (const auto& [members, of_members] : micro_batches) {
+    size_t turn = 0;
+    for (int holder : holders) {
+      if (std::binary_search(members.begin(), members.end(), holder)) continue;
+      const int giver = members[turn++ % members.size()];
+      if (rank_ != holder && rank_ != giver) continue;
+      Message message;
+      message.peer = rank_ == holder ? giver : holder;
+      int64_t filled = 0;
+      for (int m : of_members) {
+        const Box rows{rows_of_micro_batch[m], columns};
+        message.segments.push_back({{all, rows}, filled});
+        filled += rows.volume();
+      }
+      (rank_ == holder ? exchange.receives : exchange.sends).push_back(std::move(message));
+    }
   }
+  if (exchange.idle()) return;
   const std::string& name = graph_.node(id).name;
   add_strips(&exchange.sends, name + " statistics to", ElementType::kDouble, true);
   add_strips(&exchange.receives, name + " statistics from", ElementType::kDouble, false);
   const int channel = batch_statistics_channel(placed_, id);
   append(StartTransfer{channel, exchange.sends, exchange.receives});
   append(FinishTransfer{channel, exchange.strips()});
-  append(Unpack{exchange.receives, Combine::kStore});
+  if (!exchange.receives.empty()) append(Unpack{exchange.receives, Combine::kStore});
 }
 
 }  // namespace tessera

@@ -29,6 +29,9 @@ Emitter::Emitter(const EmitContext& context, int rank)
     on_stage_.push_back(has(placed_.plan.stage_ranks(stage), rank));
   for (size_t id = 0; id < context.holders.size(); ++id)
     if (has(context.holders[id], rank)) program_.parameters.push_back(static_cast<ParameterId>(id));
+  users_of_buffer_.resize(graph_.parameters().size(), 0);
+  for (const Node& node : graph_.nodes())
+    for (ParameterId buffer : node.buffers) ++users_of_buffer_[buffer];
   const ValueId num_values = static_cast<ValueId>(graph_.values().size());
   for (auto& of_values : pieces_here_) of_values.resize(num_values);
   for (ValueId id = 0; id < num_values; ++id) {
@@ -77,7 +80,7 @@ void Emitter::emit(const ScheduledTask& scheduled) {
   for (auto node = chunk.nodes.rbegin(); node != chunk.nodes.rend(); ++node) {
     if (task.kind == TaskKind::kBackward)
       emit_backward(*node, !splits_backward(placed_.plan.schedule));
-    else
+    else if (!graph_.node(*node).op->weight_gradient_from_statistics())
       emit_weight_gradient(*node);
   }
 }
@@ -230,7 +233,9 @@ void Emitter::finish_sends(double now) {
 }
 
 void Emitter::finish_step() {
-  for (const auto& [node, statistics] : statistics_for_buffers_) update_buffers(node);
+  for (NodeId node = 0; node < static_cast<NodeId>(graph_.nodes().size()); ++node)
+    if (updates_buffers_late(node) && has(context_.holders[graph_.node(node).buffers[0]], rank_))
+      update_buffers(node);
   for (size_t b = 0; b < bucket_started_.size(); ++b) start_bucket(b);
   for (const FinishReduce& reduce : started_reductions_) append(reduce);
   if (options_.step == StepKind::kTrain) append(Update{});

@@ -150,9 +150,10 @@ class Emitter {
   void merge_loss_statistics(NodeId node);
   void forward_loss(NodeId node);
   void keep_for_buffers(NodeId node, BufferId gathered);
+  bool updates_buffers_late(NodeId node) const;
   void update_buffers(NodeId node);
-  void exchange_mirrored_rows(NodeId node, BufferId all,
-                              const std::vector<Range>& rows_of_micro_batch);
+  void give_rows_to_holders(NodeId node, BufferId all,
+                            const std::vector<Range>& rows_of_micro_batch);
 
   // emit_backward.cpp: what a node does in backward
   void emit_backward(NodeId node, bool with_weights);
@@ -196,6 +197,7 @@ class Emitter {
   std::map<NodeId, BufferId> loss_statistics_;                        // of the whole batch
   std::map<NodeId, int> losses_collected_;                            // micro-batches
   std::map<NodeId, std::map<int, BufferId>> statistics_for_buffers_;  // by micro-batch
+  std::vector<int> users_of_buffer_;                                  // nodes, per parameter
 
   std::vector<Instance> gradients_;          // per value
   std::map<EdgeKey, int> pending_readings_;  // of a group, until its adjoint can start

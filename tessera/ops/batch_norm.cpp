@@ -69,6 +69,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
   bool cheap_to_recompute() const override { return true; }
   Statistics forward_statistics(const NodeTypes& types) const override { return two(types); }
   Statistics backward_statistics(const NodeTypes& types) const override { return two(types); }
+  bool weight_gradient_from_statistics() const override { return uses_batch(); }
   int64_t batch_parts() const override { return uses_batch() ? options_.batch_parts : 0; }
   double flops(const Box& out, const NodeTypes&) const override {
     const double per_element = uses_batch() ? 6 : 2;  // sum, distance, square, sum; then x * a + b

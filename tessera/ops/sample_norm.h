@@ -31,6 +31,7 @@ class SampleNorm : public Op {
   bool cheap_to_recompute() const override { return true; }
   Statistics forward_statistics(const NodeTypes& types) const override;
   Statistics backward_statistics(const NodeTypes& types) const override;
+  bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
   double flops(const Box& out, const NodeTypes& types) const override;
 
   void piece_statistics(KernelArgs& args) const override;

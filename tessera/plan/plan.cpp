@@ -177,6 +177,8 @@ std::string to_json(const Plan& plan) {
 Plan plan_from_json(const std::string& text) {
   try {
     const Json json = Json::parse(text);
+    if (!json.is_object())
+      throw_error<InvalidInput>("[plan] not a plan: a plan is an object such as {{\"data\": 2}}");
     for (const auto& [key, value] : json.items())
       if (std::find(known_keys().begin(), known_keys().end(), key) == known_keys().end())
         throw_error<InvalidInput>("[plan] unknown key \"{}\"; known: {}", key,
@@ -185,9 +187,13 @@ Plan plan_from_json(const std::string& text) {
     if (json.contains("data")) plan.data = count(json["data"], "data");
     if (json.contains("space")) plan.space = counts(json["space"], "space");
     if (json.contains("pieces")) plan.pieces = counts(json["pieces"], "pieces");
-    for (const Json& grid : json.value("stages", Json::array()))
-      plan.stages.push_back(counts(grid, "stages"));
-    for (const auto& [node, stage] : json.value("stage_of", Json::object()).items())
+    const Json stages = json.value("stages", Json::array());
+    const Json stage_of = json.value("stage_of", Json::object());
+    if (!stages.is_array() || !stage_of.is_object())
+      throw_error<InvalidInput>(
+          "[plan] \"stages\" must be a list of grids, and \"stage_of\" an object of names");
+    for (const Json& grid : stages) plan.stages.push_back(counts(grid, "stages"));
+    for (const auto& [node, stage] : stage_of.items())
       plan.stage_of[node] = static_cast<int>(count(stage, "stage_of"));
     if (json.contains("micro_batches"))
       plan.micro_batches = count(json["micro_batches"], "micro_batches");

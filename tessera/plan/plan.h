@@ -1,9 +1,9 @@
 #pragma once
 // A plan says how the work is cut: the batch into micro-batches that follow each other, each of
 // them into `data` parts; the network into stages; each stage's images into a grid of `space` parts
-// along the spatial axes; and each rank's part into `pieces`. The ranks are the product of the rank
-// axes: data first, then the stages, then each stage's grid in row-major order. A plan can be given
-// by hand and is a JSON file.
+// along the spatial axes; and each rank's part into `pieces`. Ranks are counted data first, then
+// the stages, then each stage's grid in row-major order. A plan can be given by hand and is a JSON
+// file.
 //
 // Example: data 2, space 2x2 is 8 ranks; rank 5 is replica 1, row 0, column 1.
 // Example: stages 2x2, 1x1 is 5 ranks; ranks 0 to 3 are the first stage, rank 4 the second.
@@ -54,7 +54,7 @@ struct Plan {
 /// wrong number of axes, a part that is not positive, more parts than samples or pixels.
 void check_plan(const Plan& plan, const ValueType& input);
 
-/// "data 2, space 2x2, pieces 1x2", "data 1, stages 2x2 1x1, 4 micro-batches, 1f1b".
+/// "data 2, space 2x2, pieces 1x2", "data 1, 2 stages of 2x2, 1x1, 4 micro-batches, 1f1b".
 std::string to_string(const Plan& plan);
 
 std::string to_json(const Plan& plan);

@@ -5,6 +5,10 @@
 
 #include "ranks/engine/zoo_families.h"
 #include "tessera/lower/micro_batch_norm.h"
+#include "tessera/ops/batch_norm.h"
+#include "tessera/ops/convolution.h"
+#include "tessera/ops/cross_entropy.h"
+#include "tessera/ops/loss_target.h"
 #include "tessera/planner/balance.h"
 #include "tessera/trial/verify.h"
 #include "tessera/zoo/zoo.h"
@@ -95,6 +99,41 @@ std::vector<StagesCase> all_models() {
           {family.model, image, plan, kBalances[turn % std::size(kBalances)], family.steps});
     }
   return all;
+}
+
+/// A norm that is used twice has its running statistics updated twice a step, in the order of the
+/// nodes, on every rank that holds them.
+Graph twice_normalised(int64_t batch) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({batch, 2, 9, 8}));
+  for (const char* conv : {"first", "second", "third"}) {
+    x = convolution(graph, x, conv, {.out_channels = 3, .kernel = {3, 3}, .padding = {1, 1}});
+    if (std::string(conv) != "third") x = batch_norm(graph, x, "norm");
+  }
+  graph.mark_output(x);
+  cross_entropy(graph, x, add_target(graph, x, "target"), "loss");
+  return graph;
+}
+
+TEST(SharedNorm, IsTheSameOnAllOfItsHolders) {
+  for (ScheduleKind schedule : kSchedules)
+    for (int64_t num_stages : {2, 3})
+      for (int64_t micro_batches : {1, 2, 3}) {
+        if (schedule == ScheduleKind::kInterleaved && micro_batches != num_stages) continue;
+        Plan plan = pipeline(num_stages, schedule);
+        plan.micro_batches = micro_batches;
+        if (micro_batches == 2) plan.stages[0] = {2, 1};
+        if (schedule == ScheduleKind::kGems) plan.stages.back() = plan.stages[0];
+        const Graph graph = with_micro_batch_norm(twice_normalised(6), micro_batches);
+        int index = 0;
+        for (const Node& node : graph.nodes())
+          plan.stage_of[node.name] = static_cast<int>(index++ % num_stages);
+        VerifyOptions options;
+        options.plan = plan;
+        const VerifyReport report = verify(graph, options);
+        EXPECT_TRUE(report.ok) << to_string(plan) << ": " << report.worst << ", buffers "
+                               << report.buffer_rel;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Unet, ZooStages,
