@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "tessera/data/noise.h"
-#include "tessera/report/gather_trace.h"
 #include "tessera/report/task_events.h"
 #include "tessera/train/optimiser.h"
+#include "tessera/trial/gather_trace.h"
 #include "tessera/trial/rank_session.h"
 
 namespace tessera {

@@ -10,9 +10,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/threads/threads.h"
-#include "tessera/report/gather_trace.h"
 #include "tessera/report/task_events.h"
 #include "tessera/simulate/timeline_trace.h"
+#include "tessera/trial/gather_trace.h"
 #include "unit/simulate/hand_made.h"
 #include "unit/simulate/nesting.h"
 

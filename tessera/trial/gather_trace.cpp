@@ -1,4 +1,4 @@
-#include "tessera/report/gather_trace.h"
+#include "tessera/trial/gather_trace.h"
 
 #include <algorithm>
 #include <numeric>
