@@ -139,9 +139,9 @@ int run(const Options& options) {
     fmt::print("{}", to_string(lowered.programs[options.rank], lowered.graph));
     return kOk;
   }
-  if (show_timeline(job, lowered, options)) return kOk;
   const std::vector<RankForecast> ranks =
       forecast_within_limits(job, lowered, options.update ? 1 : 0, Where::kAnywhere);
+  if (show_timeline(job, lowered, options)) return kOk;
   if (options.job.json)
     print_json(job, ranks);
   else

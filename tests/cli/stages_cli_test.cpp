@@ -117,7 +117,7 @@ TEST_F(StagesCli, BalanceFilesSayWhichNodeRunsWhere) {
     EXPECT_EQ(outcome.exit_code, 2) << file;
     EXPECT_TRUE(holds(outcome.err, part)) << outcome.err;
   };
-  refused(path("missing.json"), "cannot read " + path("missing.json"));
+  refused(path("missing.json"), path("missing.json") + " is no file that can be read");
   refused(write("text.json", "enc1 first, then the rest"), "no JSON list");
   refused(write("part.json", R"([["enc1.*"], ["dec1.*"]])"), "node pool1 is in no stage");
 }
