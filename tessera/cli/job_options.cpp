@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <numeric>
-#include <sstream>
 
 #include "tessera/base/error.h"
 #include "tessera/cli/parse.h"

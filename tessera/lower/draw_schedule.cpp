@@ -51,6 +51,18 @@ size_t digits_of_micro_batches(const std::vector<ScheduledTask>& tasks) {
 
 }  // namespace
 
+const char* to_string(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kForward:
+      return "forward";
+    case TaskKind::kBackward:
+      return "backward";
+    case TaskKind::kWeight:
+      return "weight";
+  }
+  return "?";
+}
+
 double bubble_fraction(const std::vector<ScheduledTask>& tasks, int num_stages) {
   const double end = end_of(tasks);
   if (end == 0) return 0;

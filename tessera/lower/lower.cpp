@@ -86,11 +86,10 @@ std::vector<Program> emit_programs(EmitContext* context) {
 
 Lowered lower(const Graph& graph, const Plan& plan, const LowerOptions& options) {
   check_inputs(graph, plan);
-  const EarlyPart early_of_original = find_early_part(graph, plan.micro_batches);
-  check_micro_batches(graph, plan, early_of_original, options.step);
   PlacedGraph placed = place(rewrite(graph, plan), plan);
-  const BackwardValues backward = analyse_backward(placed.graph, options);
   const EarlyPart early = find_early_part(placed.graph, plan.micro_batches);
+  check_micro_batches(placed.graph, plan, early, options.step);
+  const BackwardValues backward = analyse_backward(placed.graph, options);
   Lowered lowered;
   lowered.holders = parameter_holders(placed);
   const std::vector<BucketPlan> buckets =

@@ -5,42 +5,6 @@
 namespace tessera {
 namespace {
 
-const char* name_of(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kRecompute:
-      return "recompute";
-    case Phase::kPieceStatistics:
-      return "statistics";
-    case Phase::kMergeStatistics:
-      return "merge statistics";
-    case Phase::kUpdateBuffers:
-      return "update buffers";
-    case Phase::kPieceGradStatistics:
-      return "gradient statistics";
-    case Phase::kMergeGradStatistics:
-      return "merge gradient statistics";
-    case Phase::kInputGradient:
-      return "input gradient";
-    case Phase::kWeightGradient:
-      return "weight gradient";
-  }
-  return "?";
-}
-
-const char* name_of(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kForward:
-      return "forward";
-    case TaskKind::kBackward:
-      return "backward";
-    case TaskKind::kWeight:
-      return "weight gradients";
-  }
-  return "?";
-}
-
 const char* name_of(Role role) {
   switch (role) {
     case Role::kInput:
@@ -95,7 +59,7 @@ class Printer {
   std::string operator()(const Run& run) const {
     const Node& node = graph_.node(run.node);
     std::string text =
-        fmt::format("Run {} {} ({})", node.op->kind(), node.name, name_of(run.phase));
+        fmt::format("Run {} {} ({})", node.op->kind(), node.name, to_string(run.phase));
     if (run.piece >= 0) text += fmt::format(" piece {}", run.piece);
     for (const Argument& argument : run.arguments)
       text += fmt::format(" {}={}", name_of(argument.role), view(argument.view));
@@ -132,8 +96,9 @@ class Printer {
   std::string operator()(const Enter& enter) const {
     if (enter.part == Enter::Part::kSetUp) return "Enter set-up";
     if (enter.part == Enter::Part::kFinish) return "Enter finish";
-    return fmt::format("Enter {} of chunk {} (stage {}), micro-batch {}", name_of(enter.task.kind),
-                       enter.task.chunk, enter.stage, enter.task.micro_batch);
+    return fmt::format("Enter {} of chunk {} (stage {}), micro-batch {}",
+                       to_string(enter.task.kind), enter.task.chunk, enter.stage,
+                       enter.task.micro_batch);
   }
 
  private:
@@ -157,6 +122,30 @@ class Printer {
 };
 
 }  // namespace
+
+const char* to_string(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return "forward";
+    case Phase::kRecompute:
+      return "recompute";
+    case Phase::kPieceStatistics:
+      return "statistics";
+    case Phase::kMergeStatistics:
+      return "merge statistics";
+    case Phase::kUpdateBuffers:
+      return "update buffers";
+    case Phase::kPieceGradStatistics:
+      return "gradient statistics";
+    case Phase::kMergeGradStatistics:
+      return "merge gradient statistics";
+    case Phase::kInputGradient:
+      return "input gradient";
+    case Phase::kWeightGradient:
+      return "weight gradient";
+  }
+  return "?";
+}
 
 std::string to_string(const Instruction& instruction, const Program& program, const Graph& graph) {
   return std::visit(Printer(program, graph), instruction);

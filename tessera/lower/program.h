@@ -67,6 +67,9 @@ enum class Phase {
   kWeightGradient,
 };
 
+/// "forward", "merge statistics", ...
+const char* to_string(Phase phase);
+
 enum class Role {
   kInput,
   kOutput,

@@ -129,9 +129,4 @@ std::vector<ScheduledTask> schedule_tasks(const Pipeline& pipeline, ScheduleKind
 
 bool splits_backward(ScheduleKind kind) { return kind == ScheduleKind::kZeroBubble; }
 
-int stage_for(int stage, int micro_batch, int num_stages, ScheduleKind kind) {
-  const bool mirrored = kind == ScheduleKind::kGems && micro_batch % 2 == 1;
-  return mirrored ? num_stages - 1 - stage : stage;
-}
-
 }  // namespace tessera

@@ -27,6 +27,9 @@ enum class TaskKind {
   kWeight,    // weight gradients
 };
 
+/// "forward", "backward", "weight".
+const char* to_string(TaskKind kind);
+
 struct Task {
   TaskKind kind = TaskKind::kForward;
   int chunk = 0;
@@ -68,9 +71,6 @@ std::vector<ScheduledTask> schedule_tasks(const Pipeline& pipeline, ScheduleKind
 
 /// Whether the schedule has weight gradients as tasks of their own.
 bool splits_backward(ScheduleKind kind);
-
-/// Where a stage's chunks run for a micro-batch: GEMS mirrors every second one.
-int stage_for(int stage, int micro_batch, int num_stages, ScheduleKind kind);
 
 /// The fraction of (stages x time) that is idle.
 double bubble_fraction(const std::vector<ScheduledTask>& tasks, int num_stages);

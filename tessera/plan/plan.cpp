@@ -125,8 +125,7 @@ Members Plan::stage_ranks(int stage) const {
 }
 
 int Plan::place_of_stage(int stage, int64_t micro_batch) const {
-  const bool mirrored = schedule == ScheduleKind::kGems && micro_batch % 2 == 1;
-  return mirrored ? num_stages() - 1 - stage : stage;
+  return stage_for(stage, micro_batch, num_stages(), schedule);
 }
 
 int64_t Plan::space_parts(int stage, int axis) const { return entry(grid(stage), axis); }

@@ -18,6 +18,11 @@ constexpr Named kNames[] = {
 
 }  // namespace
 
+int stage_for(int stage, int64_t micro_batch, int num_stages, ScheduleKind kind) {
+  const bool mirrored = kind == ScheduleKind::kGems && micro_batch % 2 == 1;
+  return mirrored ? num_stages - 1 - stage : stage;
+}
+
 std::string to_string(ScheduleKind kind) {
   for (const Named& named : kNames)
     if (named.kind == kind) return named.name;

@@ -1,6 +1,7 @@
 #pragma once
 // In which order a pipeline's stages work on micro-batches. docs/pipeline.md draws them.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ enum class ScheduleKind {
   kZeroBubble,             // weight gradients apart from input gradients, to fill the gaps
   kGems,                   // every second micro-batch runs through the stages the other way
 };
+
+/// Where a stage's part of the network runs for a micro-batch: GEMS mirrors every second one.
+int stage_for(int stage, int64_t micro_batch, int num_stages, ScheduleKind kind);
 
 /// "sequential", "gpipe", "1f1b", "interleaved", "zero-bubble", "gems".
 std::string to_string(ScheduleKind kind);

@@ -8,18 +8,6 @@
 namespace tessera {
 namespace {
 
-const char* kind_name(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kForward:
-      return "forward";
-    case TaskKind::kBackward:
-      return "backward";
-    case TaskKind::kWeight:
-      return "weight";
-  }
-  return "?";
-}
-
 std::set<int> stages_of(const Program& program) {
   std::set<int> stages;
   for (const Instruction& instruction : program.instructions)
@@ -39,7 +27,7 @@ TraceEvent task_event(int rank, const Enter& enter, double begin_us, double end_
     return event;
   }
   const Task& task = enter.task;
-  event.category = kind_name(task.kind);
+  event.category = to_string(task.kind);
   event.name = fmt::format("{} {}", event.category, task.micro_batch);
   event.args = {{"micro-batch", fmt::format("{}", task.micro_batch)},
                 {"chunk", fmt::format("{}", task.chunk)},

@@ -5,27 +5,6 @@
 namespace tessera {
 namespace {
 
-const char* phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kRecompute:
-      return "recompute";
-    case Phase::kPieceStatistics:
-    case Phase::kMergeStatistics:
-    case Phase::kUpdateBuffers:
-      return "statistics";
-    case Phase::kPieceGradStatistics:
-    case Phase::kMergeGradStatistics:
-      return "gradient statistics";
-    case Phase::kInputGradient:
-      return "input gradient";
-    case Phase::kWeightGradient:
-      return "weight gradient";
-  }
-  return "?";
-}
-
 /// Null: does not wait.
 const char* awaited(const Instruction& instruction) {
   if (std::holds_alternative<FinishTransfer>(instruction)) return "wait for a transfer";
@@ -58,7 +37,7 @@ void TraceRecorder::wait(Clock::time_point begin, Clock::time_point end, const c
 }
 
 void TraceRecorder::kernel(const Run& run, Clock::time_point begin, Clock::time_point end) {
-  inner_.push_back({"kernel", phase_name(run.phase), run.node, begin, end});
+  inner_.push_back({"kernel", to_string(run.phase), run.node, begin, end});
 }
 
 void TraceRecorder::finish() { close_task(Clock::now()); }

@@ -81,7 +81,6 @@ class Trainer {
   std::vector<at::Tensor> whole_parameters();
   std::vector<at::Tensor> whole_gradients();
   NamedTensors whole_optimiser_state();
-  void check_ranks_agree();
   double sum_over_ranks(double number);
   void together(const std::function<void()>& work);
   void fail_together(const std::string& complaint);

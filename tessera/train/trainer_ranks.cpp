@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/checksum.h"
 #include "tessera/train/collect.h"
 #include "tessera/train/trainer.h"
 
@@ -56,30 +55,6 @@ NamedTensors Trainer::whole_optimiser_state() {
   NamedTensors state;
   for (size_t i = 0; i < collected.size(); ++i) state.emplace_back(layout[i].name, collected[i]);
   return state;
-}
-
-/// Parameters are the same on all ranks that hold them by construction; a checkpoint is where we
-/// make sure.
-void Trainer::check_ranks_agree() {
-  const std::vector<Program>& programs = job_.micro_steps[0]->programs;
-  std::vector<uint64_t> sums;  // of every rank's parameters, rank by rank
-  std::vector<int64_t> block_bytes;
-  for (const Program& program : programs) {
-    for (ParameterId id : program.parameters)
-      sums.push_back(program.rank == transport_->rank() ? checksum(parameters_.values()[id]) : 0);
-    block_bytes.push_back(static_cast<int64_t>(program.parameters.size() * sizeof(uint64_t)));
-  }
-  AllGather gather(*transport_, everyone_, block_bytes, sums.data());
-  gather.finish();
-  std::vector<uint64_t> expected(job_.graph.parameters().size());
-  auto sum = sums.begin();
-  for (const Program& program : programs)
-    for (ParameterId id : program.parameters) {
-      const int first = holders()[id].front();
-      if (program.rank == first) expected[id] = *sum;
-      TESSERA_CHECK(*sum++ == expected[id], "step {}: {} of rank {} differs from rank {}'s", step_,
-                    job_.graph.parameters()[id].name, program.rank, first);
-    }
 }
 
 double Trainer::sum_over_ranks(double number) {

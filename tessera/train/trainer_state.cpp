@@ -3,6 +3,7 @@
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/train/configured.h"
+#include "tessera/train/holders_agree.h"
 #include "tessera/train/trainer.h"
 
 // How a run begins, is saved and ends: the part of the trainer that deals with files.
@@ -109,7 +110,7 @@ TrainingState Trainer::snapshot() {
 }
 
 void Trainer::save_checkpoint(bool is_best) {
-  check_ranks_agree();
+  check_holders_agree(*transport_, *job_.micro_steps[0], parameters_.values(), step_);
   const TrainingState state = snapshot();
   std::string path;
   together([&] {

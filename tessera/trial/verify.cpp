@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/checksum.h"
 #include "tessera/data/noise.h"
 #include "tessera/graph/gradient_flow.h"
 #include "tessera/graph/reference.h"
+#include "tessera/train/holders_agree.h"
 #include "tessera/train/optimiser.h"
 #include "tessera/trial/comparison.h"
 #include "tessera/trial/rank_session.h"
@@ -127,29 +127,11 @@ std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph
   return whole;
 }
 
-/// Whoever holds a parameter has the same bits.
-void check_holders_agree(RankSession& session, const Lowered& lowered) {
-  const std::vector<at::Tensor>& values = session.parameters().values();
-  const size_t ranks = session.everyone().size(), count = values.size();
-  if (count == 0) return;
-  std::vector<uint64_t> sums(ranks * count, 0);
-  for (size_t id = 0; id < count; ++id)
-    if (values[id].defined()) sums[session.transport().rank() * count + id] = checksum(values[id]);
-  AllGather gather(session.transport(), session.everyone(),
-                   std::vector<int64_t>(ranks, static_cast<int64_t>(count * sizeof(uint64_t))),
-                   sums.data());
-  gather.finish();
-  for (size_t id = 0; id < count; ++id)
-    for (int holder : lowered.holders[id])
-      TESSERA_CHECK(sums[holder * count + id] == sums[lowered.holders[id][0] * count + id],
-                    "ranks {} and {} hold different numbers of {}", lowered.holders[id][0], holder,
-                    lowered.graph.parameters()[id].name);
-}
-
 /// Parameters are taken from the last of their holders.
-StepRecord collect_step(RankSession& session, const Lowered& lowered, at::ScalarType real) {
+StepRecord collect_step(RankSession& session, const Lowered& lowered, int64_t step,
+                        at::ScalarType real) {
   const Graph& graph = lowered.graph;
-  check_holders_agree(session, lowered);
+  check_holders_agree(session.transport(), lowered, session.parameters().values(), step);
   StepRecord record;
   record.loss = session.executor().loss();
   const std::vector<bool> all(graph.values().size(), true);
@@ -193,7 +175,7 @@ std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& o
     };
     session.executor().run(context);
     c10::InferenceMode no_autograd;
-    records.push_back(collect_step(session, lowered, options.real));
+    records.push_back(collect_step(session, lowered, step, options.real));
   }
   return records;
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "ranks/engine/differences.h"
 #include "ranks/engine/random_stages.h"
 #include "tessera/trial/verify.h"
 
@@ -39,11 +40,7 @@ void check(const RandomCase& random, uint64_t seed) {
   options.timeout_seconds = 30;
   try {
     const VerifyReport report = verify(random.graph, options);
-    EXPECT_TRUE(report.ok || differs_by_rounding_only(report))
-        << "loss " << report.loss_rel << " output " << report.output_rel << " input gradient "
-        << report.input_grad_rel << " gradient " << report.param_grad_rel << " updated "
-        << report.updated_param_rel << " buffer " << report.buffer_rel
-        << ", worst: " << report.worst;
+    EXPECT_TRUE(report.ok || differs_by_rounding_only(report)) << differences(report);
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ranks/engine/differences.h"
 #include "ranks/engine/zoo_families.h"
 #include "tessera/trial/verify.h"
 #include "tessera/zoo/zoo.h"
@@ -31,10 +32,7 @@ TEST_P(ZooBattery, EqualsTheOracle) {
   options.optimiser = zoo.optimiser;
   options.steps = zoo.steps;
   const VerifyReport report = verify(build_model(zoo.model, zoo.input), options);
-  EXPECT_TRUE(report.ok) << report.worst << ": loss " << report.loss_rel << " output "
-                         << report.output_rel << " input gradient " << report.input_grad_rel
-                         << " gradient " << report.param_grad_rel << " updated "
-                         << report.updated_param_rel << " buffer " << report.buffer_rel;
+  EXPECT_TRUE(report.ok) << differences(report);
 }
 
 /// Whether the image holds the plan's parts; more parts than pixels are refused.

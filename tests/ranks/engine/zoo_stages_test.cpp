@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ranks/engine/differences.h"
 #include "ranks/engine/zoo_families.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/ops/batch_norm.h"
@@ -47,10 +48,7 @@ TEST_P(ZooStages, EqualsTheOracle) {
   options.plan = plan;
   options.steps = stages.steps;
   const VerifyReport report = verify(graph, options);
-  EXPECT_TRUE(report.ok) << report.worst << ": loss " << report.loss_rel << " output "
-                         << report.output_rel << " input gradient " << report.input_grad_rel
-                         << " gradient " << report.param_grad_rel << " updated "
-                         << report.updated_param_rel << " buffer " << report.buffer_rel;
+  EXPECT_TRUE(report.ok) << differences(report);
 }
 
 Plan pipeline(int64_t num_stages, ScheduleKind schedule) {

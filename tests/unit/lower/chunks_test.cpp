@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <random>
 #include <set>
 
@@ -22,6 +21,7 @@
 #include "tessera/ops/resize_labels.h"
 #include "tessera/ops/spatial_reduction.h"
 #include "tessera/zoo/zoo.h"
+#include "unit/refusal.h"
 
 namespace tessera {
 namespace {
@@ -128,15 +128,6 @@ TEST(Chunks, AnyAssignmentGivesPartsThatRunInTheirOrder) {
 
 // ---- Stages by name -----------------------------------------------------------------------------
 
-void expect_refused(const std::function<void()>& call, const std::string& part) {
-  try {
-    call();
-    ADD_FAILURE() << "not refused: " << part;
-  } catch (const InvalidInput& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
-
 TEST(StagesOfNodes, EveryNodeNeedsOne) {
   Graph graph;
   const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
@@ -147,11 +138,11 @@ TEST(StagesOfNodes, EveryNodeNeedsOne) {
   EXPECT_EQ(stages_of_nodes(graph, plan), (std::vector<int>{1, 0}));
   for (int stage : {-1, 2}) {
     plan.stage_of["second"] = stage;
-    expect_refused([&] { stages_of_nodes(graph, plan); },
+    expect_refusal([&] { stages_of_nodes(graph, plan); },
                    fmt::format("node second on stage {}; there are stages 0 to 1", stage));
   }
   plan.stage_of.erase("second");
-  expect_refused([&] { stages_of_nodes(graph, plan); }, "which stage node second belongs to");
+  expect_refusal([&] { stages_of_nodes(graph, plan); }, "which stage node second belongs to");
   EXPECT_EQ(stages_of_nodes(graph, Plan{}), (std::vector<int>{0, 0}));  // of one, nobody asks
 }
 

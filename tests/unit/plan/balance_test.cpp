@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -11,6 +10,7 @@
 #include "tessera/planner/balance_costs.h"
 #include "tessera/zoo/zoo.h"
 #include "unit/plan/balance_cases.h"
+#include "unit/refusal.h"
 
 namespace tessera {
 namespace {
@@ -25,18 +25,9 @@ std::vector<int> stages(const Graph& graph, const std::map<std::string, int>& by
   return list;
 }
 
-void expect_refused(const std::function<void()>& call, const std::string& part) {
-  try {
-    call();
-    ADD_FAILURE() << "not refused: " << part;
-  } catch (const InvalidInput& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
-
 TEST(Balance, HasNames) {
   for (BalanceBy by : kAll) EXPECT_EQ(parse_balance(to_string(by)), by);
-  expect_refused([] { parse_balance("luck"); }, "layers, parameters, memory, time");
+  expect_refusal([] { parse_balance("luck"); }, "layers, parameters, memory, time");
 }
 
 TEST(Balance, AssignsEveryNodeAndFillsEveryStage) {
@@ -104,9 +95,9 @@ TEST(Balance, RefusesMoreStagesThanNodes) {
   const Graph graph = build_model("cnn2d:base=2,depth=2", {2, 1, 16, 16});
   const int num_nodes = static_cast<int>(graph.nodes().size());
   for (BalanceBy by : kAll)
-    expect_refused([&] { balance(graph, staged_plan(num_nodes + 1), {.by = by}); },
+    expect_refusal([&] { balance(graph, staged_plan(num_nodes + 1), {.by = by}); },
                    fmt::format("{} nodes for {} stages", num_nodes, num_nodes + 1));
-  expect_refused(
+  expect_refusal(
       [&] {
         balance(graph, staged_plan(2, 2, ScheduleKind::kInterleaved), {.chunks_per_stage = 50});
       },
@@ -164,7 +155,7 @@ TEST(Balance, ReadsStagesThatPeopleWrite) {
 TEST(Balance, RefusesStagesThatDoNotFit) {
   const Graph graph = build_model(kSmallUnet, {1, 3, 16, 16});
   const auto refused = [&](const char* text, const std::string& part) {
-    expect_refused([&] { balance_from_json(graph, 2, text); }, part);
+    expect_refusal([&] { balance_from_json(graph, 2, text); }, part);
   };
   refused("[[\"enc1.*\"], [\"dec1.*\"]]", "pool1 is in no stage");
   refused("[[\"*\"], [\"dec7.*\"]]", "dec7.* of stage 1 fits no node");

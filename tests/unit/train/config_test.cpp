@@ -8,7 +8,7 @@
 
 #include "tessera/train/config_layer.h"
 #include "tessera/train/configured.h"
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 #include "unit/train/scratch_folder.h"
 
 namespace tessera {

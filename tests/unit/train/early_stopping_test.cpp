@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 
 namespace tessera {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 #include "unit/train/scratch_folder.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 
 namespace tessera {
 namespace {

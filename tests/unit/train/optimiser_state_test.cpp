@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/train/optimiser.h"
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 #include "unit/train/small_problem.h"
 
 namespace tessera {

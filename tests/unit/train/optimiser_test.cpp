@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tessera/train/optimiser.h"
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 #include "unit/train/small_problem.h"
 
 namespace tessera {

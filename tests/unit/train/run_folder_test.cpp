@@ -10,7 +10,7 @@
 
 #include "tessera/train/machine.h"
 #include "tessera/train/metrics_file.h"
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 #include "unit/train/scratch_folder.h"
 
 namespace tessera {

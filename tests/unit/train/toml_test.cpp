@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "unit/train/refusal.h"
+#include "unit/refusal.h"
 
 namespace tessera {
 namespace {
