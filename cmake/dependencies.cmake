@@ -1,27 +1,17 @@
-# What Tessera builds on: LibTorch, threads, and three header-only libraries.
+# What Tessera builds on: LibTorch, four header-only libraries, and MPI and libpng where they are
+# found. A missing optional one removes a feature, whose use then says which package it needs.
 
-find_package(Threads REQUIRED)
-find_package(Torch REQUIRED)
-find_package(OpenMP REQUIRED) # at::parallel_for is inline, and serial without it
-
-# Torch as a system include: its headers do not pass our warnings.
-add_library(tessera_torch INTERFACE)
-target_include_directories(tessera_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-# libstdc++ before torch: Python's torch libraries export parts of an older std::filesystem, which
-# crash when they are found first.
-target_link_libraries(tessera_torch INTERFACE stdc++ ${TORCH_LIBRARIES} Threads::Threads
-                                              OpenMP::OpenMP_CXX)
-separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
-target_compile_options(tessera_torch INTERFACE ${torch_flags})
+include(${CMAKE_CURRENT_LIST_DIR}/torch.cmake)
 
 # Header-only libraries, from the system or from TESSERA_HEADERS.
 add_library(tessera_headers INTERFACE)
-foreach(header fmt/format.h CLI/CLI.hpp nlohmann/json.hpp)
+foreach(header fmt/format.h CLI/CLI.hpp nlohmann/json.hpp toml++/toml.h)
   string(MAKE_C_IDENTIFIER "TESSERA_DIR_${header}" variable)
   find_path(${variable} ${header} HINTS ${TESSERA_HEADERS})
   if(NOT ${variable})
-    message(FATAL_ERROR "${header} not found: install libfmt-dev, libcli11-dev and "
-                        "nlohmann-json3-dev, or set TESSERA_HEADERS to a folder that holds it")
+    message(FATAL_ERROR
+      "${header} not found: install libfmt-dev, libcli11-dev, nlohmann-json3-dev and "
+      "libtomlplusplus-dev, or set TESSERA_HEADERS to a folder that holds it")
   endif()
   # /usr/include is searched anyway; naming it breaks include_next.
   if(NOT ${variable} STREQUAL "/usr/include")
@@ -29,3 +19,17 @@ foreach(header fmt/format.h CLI/CLI.hpp nlohmann/json.hpp)
   endif()
 endforeach()
 target_compile_definitions(tessera_headers INTERFACE FMT_HEADER_ONLY)
+
+if(TESSERA_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON) # the C interface only
+  find_package(MPI COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    message(STATUS "No MPI: install libopenmpi-dev and openmpi-bin to run ranks as processes")
+  endif()
+endif()
+if(TESSERA_PNG)
+  find_package(PNG)
+  if(NOT PNG_FOUND)
+    message(STATUS "No libpng: install libpng-dev to write pictures")
+  endif()
+endif()

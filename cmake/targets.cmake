@@ -1,12 +1,18 @@
-# One target per folder. `tessera_folder(geometry SOURCES ... DEPENDS base)` makes the library
-# tessera_geometry; TORCH says that the folder sees tensors and shares the precompiled torch header,
-# or, with PRECOMPILE, has one of its own that holds these headers too.
+# The library: one object library per folder, collected into Tessera::tessera.
+#
+#   tessera_folder(geometry SOURCES ...)          no tensors here
+#   tessera_folder(graph TORCH SOURCES ...)       sees tensors
+
+#
+# Which folder may include which is not the linker's business: tests/structure says it.
 
 add_library(tessera_options INTERFACE)
-target_compile_features(tessera_options INTERFACE cxx_std_20)
 # No contraction to fused multiply-adds: a kernel that recomputes a number must get the same bits,
 # however the compiler inlines it.
-target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -ffp-contract=off)
+target_compile_options(tessera_options INTERFACE -Wall -Wextra -ffp-contract=off)
+if(TESSERA_WERROR)
+  target_compile_options(tessera_options INTERFACE -Werror)
+endif()
 # GCC 12 and 13 see overflows inside fmt and std::string that are not there, once they inline enough.
 target_compile_options(tessera_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
@@ -14,26 +20,46 @@ if(TESSERA_NATIVE)
   target_compile_options(tessera_options INTERFACE -march=native)
 endif()
 target_include_directories(tessera_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_link_libraries(tessera_options INTERFACE tessera_headers)
+target_link_libraries(tessera_options INTERFACE tessera_headers Tessera::torch)
 
+# Torch's headers, compiled once: with the optimisation of the library, and without any for code
+# whose time is in what it calls (tests, options of commands).
 set(TESSERA_PRECOMPILED <ATen/ATen.h> <fmt/format.h> <nlohmann/json.hpp>)
 add_library(tessera_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/precompile_torch.cpp)
-target_link_libraries(tessera_pch PRIVATE tessera_options tessera_torch)
+target_link_libraries(tessera_pch PRIVATE tessera_options)
 target_precompile_headers(tessera_pch PRIVATE ${TESSERA_PRECOMPILED})
 
-function(tessera_folder name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS;PRECOMPILE" ${ARGN})
-  add_library(tessera_${name} STATIC ${ARG_SOURCES})
-  target_link_libraries(tessera_${name} PRIVATE tessera_options)
-  foreach(dependency IN LISTS ARG_DEPENDS)
-    target_link_libraries(tessera_${name} PUBLIC tessera_${dependency})
-  endforeach()
-  if(ARG_TORCH)
-    target_link_libraries(tessera_${name} PUBLIC tessera_torch)
-    if(ARG_PRECOMPILE)
-      target_precompile_headers(tessera_${name} PRIVATE ${TESSERA_PRECOMPILED} ${ARG_PRECOMPILE})
-    else()
-      target_precompile_headers(tessera_${name} REUSE_FROM tessera_pch)
-    endif()
+add_library(tessera_library)
+set_target_properties(tessera_library PROPERTIES
+  OUTPUT_NAME tessera EXPORT_NAME tessera VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_compile_features(tessera_library PUBLIC cxx_std_20)
+target_compile_definitions(tessera_library PUBLIC FMT_HEADER_ONLY)
+target_include_directories(tessera_library PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+target_link_libraries(tessera_library PUBLIC Tessera::torch PRIVATE ${CMAKE_DL_LIBS})
+add_library(Tessera::tessera ALIAS tessera_library)
+
+# Programs share the library's precompiled header, so they are compiled as it is: not as -fPIE.
+function(tessera_program target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
+function(tessera_unity target batch)
+  if(TESSERA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
+endfunction()
+
+function(tessera_folder name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES" ${ARGN})
+  set(target tessera_${name})
+  add_library(${target} OBJECT ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE tessera_options)
+  tessera_unity(${target} 12)
+  if(ARG_TORCH)
+    target_precompile_headers(${target} REUSE_FROM tessera_pch)
+  endif()
+  target_sources(tessera_library PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()

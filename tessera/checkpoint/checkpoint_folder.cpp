@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/checksum.h"
-#include "tessera/checkpoint/file_error.h"
-#include "tessera/checkpoint/mapped_file.h"
+#include "tessera/files/file_error.h"
+#include "tessera/files/mapped_file.h"
+#include "tessera/graph/checksum.h"
 
 namespace tessera {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string_view>
 
-#include "tessera/checkpoint/file_error.h"
+#include "tessera/files/file_error.h"
 
 namespace tessera {
 namespace {

@@ -12,7 +12,7 @@
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/checkpoint/checkpoint_folder.h"
-#include "tessera/checkpoint/file_error.h"
+#include "tessera/files/file_error.h"
 
 namespace tessera {
 namespace {

@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/checkpoint/output_file.h"
 #include "tessera/checkpoint/safetensors_header.h"
+#include "tessera/files/output_file.h"
 
 namespace tessera {
 

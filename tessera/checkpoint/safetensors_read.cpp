@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/mapped_file.h"
 #include "tessera/checkpoint/safetensors.h"
+#include "tessera/files/mapped_file.h"
 
 namespace tessera {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/atomic_file.h"
 #include "tessera/checkpoint/safetensors.h"
+#include "tessera/files/atomic_file.h"
 
 namespace tessera {
 namespace {

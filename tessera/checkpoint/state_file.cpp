@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/checksum.h"
+#include "tessera/graph/checksum.h"
 
 namespace tessera {
 namespace {

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tessera/checkpoint/atomic_file.h"
+#include "tessera/base/quantity.h"
+#include "tessera/bench/benchmark.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
-#include "tessera/cli/parse.h"
-#include "tessera/trial/benchmark.h"
+#include "tessera/files/atomic_file.h"
 
 namespace tessera::cli {
-namespace {
+namespace bench_command {
 
 struct Options {
   JobOptions job;
@@ -126,9 +126,10 @@ int run(const Options& options) {
   });
 }
 
-}  // namespace
+}  // namespace bench_command
 
 void add_bench(CLI::App& app, int* exit_code) {
+  using namespace bench_command;
   CLI::App* command = app.add_subcommand(
       "bench", "times steps (forward, loss, backward, reduction) and counts bytes and messages");
   auto options = std::make_shared<Options>();

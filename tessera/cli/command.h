@@ -4,15 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace tessera::cli {
+#include "tessera/base/exit_code.h"
 
-// Exit codes, the same for all commands (docs/errors.md).
-constexpr int kOk = 0;
-constexpr int kCheckFailed = 1;
-constexpr int kBadInput = 2;
-constexpr int kRankFailed = 3;
-constexpr int kOutOfMemory = 4;
-constexpr int kInternalError = 70;
+namespace tessera::cli {
 
 void add_models(CLI::App& app, int* exit_code);
 void add_verify(CLI::App& app, int* exit_code);

@@ -3,18 +3,18 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tessera/checkpoint/atomic_file.h"
+#include "tessera/base/quantity.h"
 #include "tessera/cli/command.h"
-#include "tessera/cli/model_source.h"
-#include "tessera/cli/parse.h"
+#include "tessera/files/atomic_file.h"
 #include "tessera/inspect/dot.h"
 #include "tessera/inspect/svg.h"
 #include "tessera/inspect/table.h"
 #include "tessera/inspect/text.h"
+#include "tessera/job/model_source.h"
 #include "tessera/lower/chunks.h"
 
 namespace tessera::cli {
-namespace {
+namespace inspect_command {
 
 struct Options {
   ModelSource source;
@@ -130,9 +130,10 @@ void add_options(CLI::App& command, Options* options) {
   command.add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
 }
 
-}  // namespace
+}  // namespace inspect_command
 
 void add_inspect(CLI::App& app, int* exit_code) {
+  using namespace inspect_command;
   CLI::App* command = app.add_subcommand(
       "inspect", "a model's operators: shapes, parameters, FLOPs, bytes, fields, halos; drawings");
   auto options = std::make_shared<Options>();

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
-#include "tessera/cli/parse.h"
+#include "tessera/base/quantity.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/planner/balance.h"
 #include "tessera/planner/grid.h"

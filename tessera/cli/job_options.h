@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "tessera/cli/launch.h"
-#include "tessera/cli/model_source.h"
 #include "tessera/graph/graph.h"
+#include "tessera/job/launch.h"
+#include "tessera/job/model_source.h"
 #include "tessera/lower/lower.h"
 #include "tessera/plan/plan.h"
 #include "tessera/simulate/simulator.h"

@@ -5,7 +5,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/cli/command.h"
-#include "tessera/cli/launch.h"
+#include "tessera/job/launch.h"
 
 namespace {
 
@@ -13,13 +13,13 @@ using namespace tessera;
 
 /// Every process of a job meets the same bad input; one says so.
 int fail(int exit_code, const char* what) {
-  if (cli::is_secondary_process() && exit_code == cli::kBadInput) return exit_code;
+  if (is_secondary_process() && exit_code == kBadInput) return exit_code;
   fmt::print(stderr, "tessera: {}\n", what);
   return exit_code;
 }
 
-int run(int argc, char** argv) {
-  int exit_code = cli::kOk;
+int run_program(int argc, char** argv) {
+  int exit_code = kOk;
   CLI::App app(
       "Trains convolutional networks on images that do not fit one device, with exactly the "
       "numbers "
@@ -40,7 +40,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kOk : cli::kBadInput;
+    return app.exit(error) == 0 ? kOk : kBadInput;
   }
   return exit_code;
 }
@@ -48,20 +48,20 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cli::remember_command_line(argc, argv);
+  tessera::remember_command_line(argc, argv);
   try {
-    return run(argc, argv);
+    return run_program(argc, argv);
   } catch (const OutOfMemory& error) {
-    return fail(cli::kOutOfMemory, error.what());
+    return fail(kOutOfMemory, error.what());
   } catch (const std::bad_alloc&) {
-    return fail(cli::kOutOfMemory, "out of memory; use more workers or a smaller input");
+    return fail(kOutOfMemory, "out of memory; use more workers or a smaller input");
   } catch (const CommError& error) {
-    return fail(cli::kRankFailed, error.what());
+    return fail(kRankFailed, error.what());
   } catch (const InternalError& error) {
-    return fail(cli::kInternalError, error.what());
+    return fail(kInternalError, error.what());
   } catch (const Error& error) {
-    return fail(cli::kBadInput, error.what());
+    return fail(kBadInput, error.what());
   } catch (const std::exception& error) {
-    return fail(cli::kInternalError, error.what());
+    return fail(kInternalError, error.what());
   }
 }

@@ -8,7 +8,7 @@
 #include "tessera/zoo/zoo.h"
 
 namespace tessera::cli {
-namespace {
+namespace models_command {
 
 const char* role_name(ParameterRole role) {
   switch (role) {
@@ -92,9 +92,10 @@ void run(const Options& options) {
     for (const ModelInfo& model : models()) print_entry(model);
 }
 
-}  // namespace
+}  // namespace models_command
 
 void add_models(CLI::App& app, int*) {
+  using namespace models_command;
   CLI::App* command =
       app.add_subcommand("models", "what the zoo holds: options, parameters, input");
   auto options = std::make_shared<Options>();

@@ -6,19 +6,19 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
-#include "tessera/checkpoint/atomic_file.h"
+#include "tessera/base/quantity.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/grid_picture.h"
 #include "tessera/cli/job_options.h"
-#include "tessera/cli/parse.h"
 #include "tessera/cli/stage_picture.h"
+#include "tessera/files/atomic_file.h"
 #include "tessera/lower/halo_report.h"
 #include "tessera/report/task_events.h"
 #include "tessera/simulate/draw_timeline.h"
 #include "tessera/simulate/timeline_trace.h"
 
 namespace tessera::cli {
-namespace {
+namespace plan_command {
 
 struct Options {
   JobOptions job;
@@ -149,9 +149,10 @@ int run(const Options& options) {
   return kOk;
 }
 
-}  // namespace
+}  // namespace plan_command
 
 void add_plan(CLI::App& app, int* exit_code) {
+  using namespace plan_command;
   CLI::App* command =
       app.add_subcommand("plan", "what a placement needs of each worker, without running it");
   auto options = std::make_shared<Options>();

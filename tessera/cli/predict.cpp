@@ -5,18 +5,18 @@
 #include "tessera/checkpoint/weights.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
-#include "tessera/cli/launch.h"
 #include "tessera/comm/collectives.h"
 #include "tessera/data/npy.h"
 #include "tessera/data/npy_writer.h"
 #include "tessera/data/open.h"
 #include "tessera/data/picture.h"
 #include "tessera/data/png.h"
+#include "tessera/job/launch.h"
 #include "tessera/lower/halo_report.h"
 #include "tessera/train/predictor.h"
 
 namespace tessera::cli {
-namespace {
+namespace predict_command {
 
 constexpr int64_t kMaxPicturePixels = 4096 * 4096;
 
@@ -181,9 +181,10 @@ int run(const Options& options) {
   return code;
 }
 
-}  // namespace
+}  // namespace predict_command
 
 void add_predict(CLI::App& app, int* exit_code) {
+  using namespace predict_command;
   CLI::App* command = app.add_subcommand(
       "predict", "applies a trained model to images; writes class maps and probabilities as .npy");
   auto options = std::make_shared<Options>();

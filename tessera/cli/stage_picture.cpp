@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tessera/cli/parse.h"
+#include "tessera/base/quantity.h"
 #include "tessera/lower/chunks.h"
 
 namespace tessera::cli {

@@ -4,20 +4,20 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
-#include "tessera/cli/launch.h"
-#include "tessera/cli/parse.h"
+#include "tessera/config/config_layer.h"
 #include "tessera/data/dataset.h"
 #include "tessera/import/import.h"
+#include "tessera/job/launch.h"
 #include "tessera/loss/loss_spec.h"
-#include "tessera/train/config_layer.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/trainer.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera::cli {
-namespace {
+namespace train_command {
 
 struct Options {
   std::string config_file;
@@ -153,9 +153,10 @@ void add_key(CLI::App& command, const ConfigKey& key, Options* options) {
   option->group(key.table);
 }
 
-}  // namespace
+}  // namespace train_command
 
 void add_train(CLI::App& app, int* exit_code) {
+  using namespace train_command;
   CLI::App* command = app.add_subcommand(
       "train",
       "trains a model on a placement; a run folder keeps checkpoints, and starting the same "

@@ -9,10 +9,10 @@
 #include "tessera/cli/command.h"
 #include "tessera/cli/job_options.h"
 #include "tessera/data/npy.h"
-#include "tessera/trial/verify.h"
+#include "tessera/proof/verify.h"
 
 namespace tessera::cli {
-namespace {
+namespace verify_command {
 
 struct Options {
   JobOptions job;
@@ -151,9 +151,10 @@ int run(Options options) {
   return ok ? code : kCheckFailed;
 }
 
-}  // namespace
+}  // namespace verify_command
 
 void add_verify(CLI::App& app, int* exit_code) {
+  using namespace verify_command;
   CLI::App* command =
       app.add_subcommand("verify", "proves that a placement gives the numbers of one worker");
   auto options = std::make_shared<Options>();

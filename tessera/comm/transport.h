@@ -40,6 +40,9 @@ struct Batch {
   std::vector<Receive> receives;
 };
 
+/// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.
+inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
+
 /// Names a started batch; finish() consumes it.
 using Ticket = int64_t;
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "tessera/base/key_values.h"
 #include "tessera/data/box_rows.h"
 #include "tessera/data/npy.h"
-#include "tessera/data/option_text.h"
 
 namespace tessera {
 namespace {

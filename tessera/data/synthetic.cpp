@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tessera/data/option_text.h"
+#include "tessera/base/key_values.h"
 #include "tessera/data/scene.h"
 
 namespace tessera {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/geometry/divide.h"
 
 namespace tessera {
 namespace {
@@ -14,10 +15,6 @@ void check_arguments(int64_t size, int64_t parts, int64_t align) {
   if (size < 0) throw_error<InvalidInput>("[split] size must be at least 0, got {}", size);
   if (parts < 1) throw_error<InvalidInput>("[split] parts must be at least 1, got {}", parts);
   if (align < 1) throw_error<InvalidInput>("[split] align must be at least 1, got {}", align);
-}
-
-int64_t ceil_div(int64_t value, int64_t divisor) {
-  return value / divisor + (value % divisor != 0);
 }
 
 /// The largest divisor of `value` that is at most `limit`, for limit >= 1.

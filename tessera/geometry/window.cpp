@@ -4,19 +4,13 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/geometry/divide.h"
 
 namespace tessera {
 namespace {
 
 constexpr Range kEverywhere{std::numeric_limits<int64_t>::min(),
                             std::numeric_limits<int64_t>::max()};
-
-// Rounds towards minus infinity: coordinates in the low padding are negative.
-int64_t floor_div(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0);
-}
-
-int64_t ceil_div(int64_t value, int64_t divisor) { return -floor_div(-value, divisor); }
 
 /// Distance from the first to the last tap.
 int64_t reach(const Window& window) { return window.dilation * (window.kernel - 1); }

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/arithmetic.h"
-#include "tessera/ops/pointwise.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/pointwise.h"
 
 namespace tessera {
 namespace {

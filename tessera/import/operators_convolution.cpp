@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/transposed_convolution.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/conv/transposed_convolution.h"
 
 namespace tessera {
 namespace {

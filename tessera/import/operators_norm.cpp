@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/dropout.h"
-#include "tessera/ops/group_norm.h"
-#include "tessera/ops/instance_norm.h"
-#include "tessera/ops/layer_norm.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/group_norm.h"
+#include "tessera/ops/norm/instance_norm.h"
+#include "tessera/ops/norm/layer_norm.h"
+#include "tessera/ops/pointwise/dropout.h"
 
 namespace tessera {
 namespace {

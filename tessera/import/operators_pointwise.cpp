@@ -1,10 +1,10 @@
 #include <limits>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/pointwise.h"
-#include "tessera/ops/prelu.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/softmax.h"
+#include "tessera/ops/pointwise/pointwise.h"
+#include "tessera/ops/pointwise/prelu.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pointwise/softmax.h"
 
 namespace tessera {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/adaptive_pool.h"
-#include "tessera/ops/pooling.h"
+#include "tessera/ops/pool/adaptive_pool.h"
+#include "tessera/ops/pool/pooling.h"
 
 namespace tessera {
 namespace {

@@ -4,11 +4,11 @@
 #include <set>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/amax.h"
-#include "tessera/ops/arithmetic.h"
-#include "tessera/ops/channel_reduction.h"
-#include "tessera/ops/spatial_reduction.h"
-#include "tessera/ops/unit_axes.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/channel_reduction.h"
+#include "tessera/ops/pool/amax.h"
+#include "tessera/ops/pool/spatial_reduction.h"
+#include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
 namespace {

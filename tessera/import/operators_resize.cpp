@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/pixel_shuffle.h"
+#include "tessera/ops/shape/interpolate.h"
+#include "tessera/ops/shape/pad.h"
+#include "tessera/ops/shape/pixel_shuffle.h"
 
 namespace tessera {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/pixel_shuffle.h"
-#include "tessera/ops/unit_axes.h"
+#include "tessera/ops/shape/concat.h"
+#include "tessera/ops/shape/flatten.h"
+#include "tessera/ops/shape/pixel_shuffle.h"
+#include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
 

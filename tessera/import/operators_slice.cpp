@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tessera/import/operators.h"
-#include "tessera/ops/slice.h"
-#include "tessera/ops/unit_axes.h"
+#include "tessera/ops/shape/slice.h"
+#include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
 namespace {

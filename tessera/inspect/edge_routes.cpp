@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-constexpr double kMargin = 20;       // between a lane and a box
+constexpr double kLaneMargin = 20;   // between a lane and a box
 constexpr double kPortInset = 34;    // of the outermost line that ends on a box
 constexpr double kPortSpacing = 24;  // of lines that end on one box
 constexpr double kArrow = 7;         // straight before a box
@@ -106,14 +106,14 @@ class Router {
     lane->is_straight = passes_boxes(*lane) && !collides(lane->x);
     if (lane->is_straight) return;
     for (int r = lane->first_row; r <= lane->last_row; ++r)
-      lane->x = std::min(lane->x, row_left_[r] - kMargin);
+      lane->x = std::min(lane->x, row_left_[r] - kLaneMargin);
     while (collides(lane->x)) lane->x -= sizes_.lane_gap;
   }
 
   bool passes_boxes(const Lane& lane) const {
     for (int r = lane.first_row; r <= lane.last_row; ++r)
       for (int block : blocks_.rows[r])
-        if (rect(block).x - kMargin < lane.x && lane.x < rect(block).right() + kMargin)
+        if (rect(block).x - kLaneMargin < lane.x && lane.x < rect(block).right() + kLaneMargin)
           return false;
     return true;
   }
@@ -121,7 +121,8 @@ class Router {
   /// The line meets the block at its left side: no other box of the row is in the way.
   bool is_at_side(int block, const BlockEdge& edge) const {
     const double x = lane_x(edge);
-    if (lanes_[lane_of_[edge.from]].is_straight || x > rect(block).x - kMargin / 2) return false;
+    if (lanes_[lane_of_[edge.from]].is_straight || x > rect(block).x - kLaneMargin / 2)
+      return false;
     return std::ranges::none_of(blocks_.rows[row(block)], [&](int other) {
       return rect(other).x < rect(block).x && x < rect(other).right();
     });

@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-constexpr double kMargin = 32;   // around everything
-constexpr double kPadding = 10;  // inside a box
+constexpr double kPageMargin = 32;  // around everything
+constexpr double kPadding = 10;     // inside a box
 constexpr double kMinBoxWidth = 180, kMaxBoxWidth = 320;
 constexpr double kMinWidth = 640;  // of the picture: a narrow graph still has a title
 
@@ -82,7 +82,7 @@ class SvgWriter {
     sizes.box_width = choose_box_width(graph, layout_);
     sizes.indent = std::ceil(sizes.box_width * 0.62);
     layout_ = layout_graph(graph, sizes);
-    width_ = std::max(kMinWidth, layout_.width + 2 * kMargin);
+    width_ = std::max(kMinWidth, layout_.width + 2 * kPageMargin);
   }
 
   std::string write() && {
@@ -93,7 +93,7 @@ class SvgWriter {
     for (size_t i = 0; i < layout_.inputs.size(); ++i) write_input(i);
     for (size_t id = 0; id < layout_.nodes.size(); ++id) write_node(static_cast<NodeId>(id));
     body_ += "</g>\n";
-    return opening(y + layout_.height + kMargin) + body_ + "</svg>\n";
+    return opening(y + layout_.height + kPageMargin) + body_ + "</svg>\n";
   }
 
  private:
@@ -115,16 +115,16 @@ class SvgWriter {
 
   /// Title and legend; returns where the graph begins.
   double write_header() {
-    double y = kMargin;
+    double y = kPageMargin;
     if (!options_.title.empty()) {
-      const std::string title = fitted(printable(options_.title), width_ - 2 * kMargin, 13.5);
-      body_ += text_at(kMargin, y + 14, "title", title) + "\n";
+      const std::string title = fitted(printable(options_.title), width_ - 2 * kPageMargin, 13.5);
+      body_ += text_at(kPageMargin, y + 14, "title", title) + "\n";
       y += 28;
     }
     if (!options_.subtitle.empty()) {
       const std::string subtitle =
-          fitted(printable(options_.subtitle), width_ - 2 * kMargin, kSubtitleWidth);
-      body_ += text_at(kMargin, y + 10, "subtitle", subtitle) + "\n";
+          fitted(printable(options_.subtitle), width_ - 2 * kPageMargin, kSubtitleWidth);
+      body_ += text_at(kPageMargin, y + 10, "subtitle", subtitle) + "\n";
       y += 26;
     }
     return write_legend(y);
@@ -132,11 +132,11 @@ class SvgWriter {
 
   double write_legend(double y) {
     constexpr double kSwatch = 14, kLineHeight = 24;
-    double x = kMargin;
+    double x = kPageMargin;
     for (const Family& entry : legend()) {
       const double width = kSwatch + 6 + width_of(printable(entry.name), kDetailWidth) + 18;
-      if (x > kMargin && x + width > width_ - kMargin) {
-        x = kMargin;
+      if (x > kPageMargin && x + width > width_ - kPageMargin) {
+        x = kPageMargin;
         y += kLineHeight;
       }
       body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" {}/>",

@@ -2,7 +2,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/loss/loss_spec.h"
-#include "tessera/ops/resize_labels.h"
+#include "tessera/ops/shape/resize_labels.h"
 
 namespace tessera {
 namespace {

@@ -11,11 +11,11 @@
 #include <variant>
 #include <vector>
 
-#include "tessera/ops/binary_cross_entropy.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/dice.h"
-#include "tessera/ops/focal.h"
-#include "tessera/ops/regression_loss.h"
+#include "tessera/ops/loss/binary_cross_entropy.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/loss/dice.h"
+#include "tessera/ops/loss/focal.h"
+#include "tessera/ops/loss/regression_loss.h"
 
 namespace tessera {
 

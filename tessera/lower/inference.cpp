@@ -1,7 +1,7 @@
 #include "tessera/lower/inference.h"
 
 #include "tessera/graph/transform.h"
-#include "tessera/ops/batch_norm.h"
+#include "tessera/ops/norm/batch_norm.h"
 
 namespace tessera {
 

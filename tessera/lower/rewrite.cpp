@@ -6,10 +6,10 @@
 #include "tessera/base/error.h"
 #include "tessera/graph/transform.h"
 #include "tessera/lower/chunks.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/partial.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/spatial_reduction.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/partial.h"
+#include "tessera/ops/pool/spatial_reduction.h"
 #include "tessera/plan/placement.h"
 
 namespace tessera {

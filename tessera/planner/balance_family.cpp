@@ -1,15 +1,12 @@
 #include "tessera/planner/balance_family.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "tessera/base/error.h"
 #include "tessera/planner/balance_learning.h"
 
 namespace tessera {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 int index_of(const std::vector<NodeId>& places, NodeId place) {
   const auto found = std::lower_bound(places.begin(), places.end(), place);
@@ -143,7 +140,7 @@ class Rings final : public AssignmentFamily {
         const size_t size = end - begin;
         count += 1 + size * (size - 1) / 2;
       }
-    costs_.assign(count * shape_.num_rings, LearnedCost(kInfinity));
+    costs_.assign(count * shape_.num_rings, LearnedCost(kUnbounded));
   }
 
   size_t index(int i, const Ring& ring) const {

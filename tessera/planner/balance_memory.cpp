@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "tessera/base/error.h"
@@ -16,8 +15,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// How much is looked at: nodes that a model walks, and nodes that are lowered. Seconds at most.
 constexpr double kMostNodesWalked = 1e7;
@@ -73,7 +70,7 @@ class MemoryBalance {
       try_nested_stages(third);
     }
     shift_cuts(places_, &measurements_);
-    if (measurements_.best_largest() == kInfinity)
+    if (measurements_.best_largest() == kUnbounded)
       simulated_stage_bytes(graph_, plan_, measurements_.best(), options_);  // says what is wrong
     return measurements_.best();
   }
@@ -86,7 +83,7 @@ class MemoryBalance {
     try {
       return simulated_stage_bytes(graph_, plan_, assignment, options_);
     } catch (const InvalidInput&) {
-      return std::vector<double>(plan_.num_stages(), kInfinity);
+      return std::vector<double>(plan_.num_stages(), kUnbounded);
     }
   }
 

@@ -1,16 +1,12 @@
 #include "tessera/planner/balance_memory_model.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "tessera/planner/balance_partition.h"
 #include "tessera/planner/balance_places.h"
 
 namespace tessera {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 ChunkGroups single_chunks(int num_stages, int num_chunks) {
   ChunkGroups chunks;
@@ -46,7 +42,7 @@ MemoryModel::MemoryModel(const Graph& graph, const Plan& plan, const BalanceOpti
 }
 
 std::vector<double> MemoryModel::bytes(const Segments& segments) {
-  std::vector<double> result(grids_.size(), kInfinity);
+  std::vector<double> result(grids_.size(), kUnbounded);
   for (auto& [grid, side] : sides_) {
     const std::vector<NodeRange> parts = side->parts(segments);
     const StageProfile& profile = side->walk.profile(parts);
@@ -59,7 +55,7 @@ std::vector<double> MemoryModel::bytes(const Segments& segments) {
 }
 
 std::vector<double> MemoryModel::mirrored_bytes(const Segments& segments) {
-  std::vector<double> result(grids_.size(), kInfinity);
+  std::vector<double> result(grids_.size(), kUnbounded);
   for (auto& [grid, side] : sides_) {
     double fixed = 0, peak = 0;
     for (const auto& segment : segments) {

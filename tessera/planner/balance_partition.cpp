@@ -1,14 +1,11 @@
 #include "tessera/planner/balance_partition.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "tessera/base/error.h"
 
 namespace tessera {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class LinearPartition {
  public:
@@ -19,7 +16,7 @@ class LinearPartition {
   double least_largest() const {
     std::vector<double> before = nothing_placed();
     for (int segment = 0; segment < num_segments_; ++segment) {
-      std::vector<double> after(num_units_ + 1, kInfinity);
+      std::vector<double> after(num_units_ + 1, kUnbounded);
       for (int end = segment + 1; end <= last_end(segment); ++end)
         for (int begin = segment; begin < end; ++begin)
           if (before[begin] < after[end])
@@ -34,10 +31,10 @@ class LinearPartition {
     std::vector<std::vector<int>> begin_of(num_segments_, std::vector<int>(num_units_ + 1, -1));
     std::vector<double> before = nothing_placed();
     for (int segment = 0; segment < num_segments_; ++segment) {
-      std::vector<double> after(num_units_ + 1, kInfinity);
+      std::vector<double> after(num_units_ + 1, kUnbounded);
       for (int end = segment + 1; end <= last_end(segment); ++end)
         for (int begin = segment; begin < end; ++begin) {
-          if (before[begin] == kInfinity || cost_(segment, begin, end) > largest) continue;
+          if (before[begin] == kUnbounded || cost_(segment, begin, end) > largest) continue;
           const double total = before[begin] + tie_cost(segment, begin, end);
           if (total >= after[end]) continue;
           after[end] = total;
@@ -50,7 +47,7 @@ class LinearPartition {
 
  private:
   std::vector<double> nothing_placed() const {
-    std::vector<double> totals(num_units_ + 1, kInfinity);
+    std::vector<double> totals(num_units_ + 1, kUnbounded);
     totals[0] = 0;
     return totals;
   }

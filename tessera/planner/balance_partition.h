@@ -8,9 +8,13 @@
 //   // of the units 3 1 1 2: {0, 1, 4}
 
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace tessera {
+
+/// What no assignment reaches.
+inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// The cost of the units [begin, end) as segment number `segment`; infinite where that cannot be.
 using SegmentCost = std::function<double(int segment, int begin, int end)>;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
 
 namespace tessera {
 namespace {

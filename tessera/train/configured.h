@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "tessera/config/train_config.h"
+#include "tessera/optim/learning_rate.h"
+#include "tessera/optim/optimiser.h"
 #include "tessera/train/early_stopping.h"
-#include "tessera/train/learning_rate.h"
-#include "tessera/train/optimiser.h"
-#include "tessera/train/train_config.h"
 
 namespace tessera {
 

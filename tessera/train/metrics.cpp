@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
-#include "tessera/train/confusion_kernel.h"
+#include "tessera/kernels/confusion.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/data/finite.h"
-#include "tessera/train/clip.h"
+#include "tessera/optim/clip.h"
 #include "tessera/train/configured.h"
 
 namespace tessera {

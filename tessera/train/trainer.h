@@ -13,11 +13,11 @@
 #include <optional>
 
 #include "tessera/checkpoint/checkpoint.h"
+#include "tessera/optim/learning_rate.h"
+#include "tessera/optim/optimiser.h"
 #include "tessera/runtime/executor.h"
 #include "tessera/train/early_stopping.h"
-#include "tessera/train/learning_rate.h"
 #include "tessera/train/metrics_file.h"
-#include "tessera/train/optimiser.h"
 #include "tessera/train/progress.h"
 #include "tessera/train/run_folder.h"
 #include "tessera/train/training_job.h"

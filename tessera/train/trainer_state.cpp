@@ -2,8 +2,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
+#include "tessera/runtime/holders_agree.h"
 #include "tessera/train/configured.h"
-#include "tessera/train/holders_agree.h"
 #include "tessera/train/trainer.h"
 
 // How a run begins, is saved and ends: the part of the trainer that deals with files.

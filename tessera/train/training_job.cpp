@@ -20,12 +20,6 @@ const ValueType& target_type(const Graph& graph) {
   return graph.type(graph.inputs()[1]);
 }
 
-/// Of the first output; one channel tells two classes apart.
-int64_t num_classes(const Graph& graph) {
-  const ValueType& output = graph.type(graph.outputs()[0]);
-  return std::max<int64_t>(2, output.num_axes() > 1 ? output.channels() : 2);
-}
-
 void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& data) {
   const bool wants_pixels = wanted.num_axes() > 1;
   if (data.per_pixel() != wants_pixels)
@@ -74,6 +68,11 @@ std::vector<std::shared_ptr<const Lowered>> lower_micro_steps(const TrainingJob&
 }
 
 }  // namespace
+
+int64_t num_classes(const Graph& graph) {
+  const ValueType& output = graph.type(graph.outputs()[0]);
+  return std::max<int64_t>(2, output.num_axes() > 1 ? output.channels() : 2);
+}
 
 BatchLoader TrainingJob::train_loader() const {
   BatchPlanOptions options;

@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "tessera/config/train_config.h"
 #include "tessera/data/batch_loader.h"
 #include "tessera/data/prefetch.h"
 #include "tessera/data/subset.h"
 #include "tessera/lower/lower.h"
-#include "tessera/train/train_config.h"
 
 namespace tessera {
 
@@ -47,5 +47,8 @@ Field field_of(const Graph& graph, ValueId input);
 
 /// What a program loads in every step: for prefetching.
 std::vector<BatchBox> loads_of(const Graph& graph, const Program& program);
+
+/// Of the first output; one channel tells two classes apart: the score of "no" is 0.
+int64_t num_classes(const Graph& graph);
 
 }  // namespace tessera

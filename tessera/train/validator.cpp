@@ -7,11 +7,6 @@
 namespace tessera {
 namespace {
 
-/// One channel tells two classes apart: the score of "no" is 0.
-int64_t num_classes(const Graph& graph) {
-  return std::max<int64_t>(2, graph.type(graph.outputs()[0]).channels());
-}
-
 at::Tensor class_scores(const at::Tensor& logits) {
   return logits.size(1) > 1 ? logits : at::cat({at::zeros_like(logits), logits}, 1);
 }

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "tessera/ops/adaptive_pool.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/adaptive_pool.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/flatten.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -16,13 +16,14 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kDefaultWidth = 64;
-constexpr IntegerOption kWidth{"width", "channels of the first convolution; all others scale", 1,
-                               4096};
-constexpr RealOption kDropout{"dropout", "probability before the hidden linear layers", 0, 1};
-constexpr int64_t kLeastSize = 63;  // where the last pooling has one window
+constexpr int64_t kAlexnetDefaultWidth = 64;
+constexpr IntegerOption kAlexnetWidth{
+    "width", "channels of the first convolution; all others scale", 1, 4096};
+constexpr RealOption kAlexnetDropout{"dropout", "probability before the hidden linear layers", 0,
+                                     1};
+constexpr int64_t kAlexnetLeastSize = 63;  // where the last pooling has one window
 
-ValueId features(Graph& graph, ValueId x, int64_t width) {
+ValueId alexnet_features(Graph& graph, ValueId x, int64_t width) {
   struct Layer {
     int index;
     int64_t channels, kernel, stride, padding;
@@ -36,7 +37,7 @@ ValueId features(Graph& graph, ValueId x, int64_t width) {
   for (const Layer& layer : kLayers) {
     const auto name = [&](int offset) { return fmt::format("features.{}", layer.index + offset); };
     x = convolution(graph, x, name(0),
-                    {.out_channels = scaled_channels(layer.channels, width, kDefaultWidth),
+                    {.out_channels = scaled_channels(layer.channels, width, kAlexnetDefaultWidth),
                      .kernel = {layer.kernel},
                      .stride = {layer.stride},
                      .padding = {layer.padding}});
@@ -48,8 +49,9 @@ ValueId features(Graph& graph, ValueId x, int64_t width) {
 
 /// The first dropout stands before flatten rather than behind it: the same elements, and the
 /// lowering can then multiply each piece of a cut map with its part of classifier.1.
-ValueId classifier(Graph& graph, ValueId x, int64_t width, int64_t classes, double dropout) {
-  const int64_t hidden = scaled_channels(4096, width, kDefaultWidth);
+ValueId alexnet_classifier(Graph& graph, ValueId x, int64_t width, int64_t classes,
+                           double dropout) {
+  const int64_t hidden = scaled_channels(4096, width, kAlexnetDefaultWidth);
   x = flatten(graph, drop(graph, x, "classifier.0", dropout));
   x = relu(graph, linear(graph, x, "classifier.1", {.out_features = hidden}), "classifier.2");
   x = drop(graph, x, "classifier.3", dropout);
@@ -57,14 +59,15 @@ ValueId classifier(Graph& graph, ValueId x, int64_t width, int64_t classes, doub
   return linear(graph, x, "classifier.6", {.out_features = classes});
 }
 
-Graph build(const ModelOptions& options, const Shape& input) {
-  const int64_t width = kWidth.read(options), classes = kClasses.read(options);
-  check_spatial_sizes("alexnet", input, kLeastSize, "");
+Graph build_alexnet(const ModelOptions& options, const Shape& input) {
+  const int64_t width = kAlexnetWidth.read(options), classes = kClasses.read(options);
+  check_spatial_sizes("alexnet", input, kAlexnetLeastSize, "");
   Graph graph;
   ValueId x = graph.add_input("image", ValueType::image(input));
-  x = features(graph, x, width);
+  x = alexnet_features(graph, x, width);
   x = adaptive_average_pool(graph, x, "avgpool", {.size = {6, 6}});
-  finish_with_cross_entropy(graph, classifier(graph, x, width, classes, kDropout.read(options)));
+  finish_with_cross_entropy(
+      graph, alexnet_classifier(graph, x, width, classes, kAlexnetDropout.read(options)));
   return graph;
 }
 
@@ -75,8 +78,9 @@ ModelInfo alexnet() {
           .summary = "AlexNet with torchvision's names, for classifying images",
           .num_spatial = 2,
           .default_input = {2, 3, 224, 224},
-          .options = {kWidth.info(kDefaultWidth), kClasses.info(1000), kDropout.info(0.5)},
-          .build = build};
+          .options = {kAlexnetWidth.info(kAlexnetDefaultWidth), kClasses.info(1000),
+                      kAlexnetDropout.info(0.5)},
+          .build = build_alexnet};
 }
 
 }  // namespace tessera

@@ -9,12 +9,12 @@
 
 #include <algorithm>
 
-#include "tessera/ops/add.h"
-#include "tessera/ops/arithmetic.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/pointwise.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/pointwise.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/shape/interpolate.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/unet_frame.h"
 

@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/dropout.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/dropout.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/pad.h"
 
 namespace tessera {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/pool/global_pool.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr IntegerOption kBase{"base", "channels of the first block, doubled by each next", 1, 4096};
 constexpr IntegerOption kDepth{"depth", "number of blocks", 1, 12};
 
-Graph build(const std::string& model, const ModelOptions& options, const Shape& input) {
+Graph build_cnn(const std::string& model, const ModelOptions& options, const Shape& input) {
   const int64_t base = kBase.read(options), depth = kDepth.read(options);
   const int64_t classes = kClasses.read(options);
   const Norm norm = read_norm(options);
@@ -54,7 +54,7 @@ ModelInfo cnn(int num_spatial) {
           .default_input = default_input(num_spatial),
           .options = {kBase.info(16), kDepth.info(4), kClasses.info(10), norm_option()},
           .build = [name](const ModelOptions& options, const Shape& input) {
-            return build(name, options, input);
+            return build_cnn(name, options, input);
           }};
 }
 

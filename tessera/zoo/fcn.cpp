@@ -14,10 +14,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/ops/add.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/transposed_convolution.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -25,15 +25,15 @@
 namespace tessera {
 namespace {
 
-constexpr RealOption kWidth{"width", "factor on the channels of VGG16, fc6 and fc7", 0.001, 8};
-constexpr RealOption kDropout{"dropout", "probability behind fc6 and fc7", 0, 1};
-constexpr int64_t kLeastSize = 32;  // five pools of 2
+constexpr RealOption kFcnWidth{"width", "factor on the channels of VGG16, fc6 and fc7", 0.001, 8};
+constexpr RealOption kFcnDropout{"dropout", "probability behind fc6 and fc7", 0, 1};
+constexpr int64_t kFcnLeastSize = 32;  // five pools of 2
 
 class FcnBuilder {
  public:
   FcnBuilder(const ModelOptions& options, const Shape& input)
-      : width_(kWidth.read(options)),
-        dropout_(kDropout.read(options)),
+      : width_(kFcnWidth.read(options)),
+        dropout_(kFcnDropout.read(options)),
         classes_(kClasses.read(options)),
         image_(graph_.add_input("image", ValueType::image(input))) {}
 
@@ -106,9 +106,9 @@ ModelInfo fcn2d() {
           .summary = "FCN-8s on VGG16 for segmenting images",
           .num_spatial = 2,
           .default_input = {1, 3, 256, 256},
-          .options = {kWidth.info(1), kClasses.info(21), kDropout.info(0.5)},
+          .options = {kFcnWidth.info(1), kClasses.info(21), kFcnDropout.info(0.5)},
           .build = [name](const ModelOptions& options, const Shape& input) {
-            check_spatial_sizes(name, input, kLeastSize, "");
+            check_spatial_sizes(name, input, kFcnLeastSize, "");
             return FcnBuilder(options, input).build();
           }};
 }

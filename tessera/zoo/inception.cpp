@@ -9,14 +9,14 @@
 
 #include <fmt/format.h>
 
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/concat.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -24,10 +24,10 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kDefaultWidth = 32;
-constexpr IntegerOption kWidth{"width", "channels of the first convolution; all others scale", 1,
-                               4096};
-constexpr RealOption kDropout{"dropout", "probability before the last linear layer", 0, 1};
+constexpr int64_t kInceptionDefaultWidth = 32;
+constexpr IntegerOption kInceptionWidth{
+    "width", "channels of the first convolution; all others scale", 1, 4096};
+constexpr RealOption kInceptionDropout{"dropout", "probability before the last linear layer", 0, 1};
 constexpr double kAuxWeight = 0.4;
 
 using Sizes = std::vector<int64_t>;
@@ -44,9 +44,9 @@ struct Conv {
 class InceptionBuilder {
  public:
   InceptionBuilder(const ModelOptions& options, const Shape& input)
-      : width_(kWidth.read(options)),
+      : width_(kInceptionWidth.read(options)),
         classes_(kClasses.read(options)),
-        dropout_(kDropout.read(options)),
+        dropout_(kInceptionDropout.read(options)),
         image_(graph_.add_input("image", ValueType::image(input))) {}
 
   Graph build(bool with_aux) && {
@@ -158,12 +158,13 @@ class InceptionBuilder {
   ValueId convs(ValueId x, const std::string& prefix, const std::vector<Conv>& chain) {
     for (const Conv& conv : chain) {
       const std::string name = prefix + conv.name;
-      x = convolution(graph_, x, name + ".conv",
-                      {.out_channels = scaled_channels(conv.channels, width_, kDefaultWidth),
-                       .kernel = conv.kernel,
-                       .stride = conv.stride,
-                       .padding = conv.padding,
-                       .bias = false});
+      x = convolution(
+          graph_, x, name + ".conv",
+          {.out_channels = scaled_channels(conv.channels, width_, kInceptionDefaultWidth),
+           .kernel = conv.kernel,
+           .stride = conv.stride,
+           .padding = conv.padding,
+           .bias = false});
       x = relu(graph_, batch_norm(graph_, x, name + ".bn", {.epsilon = 0.001}), name + ".relu");
     }
     return x;
@@ -190,7 +191,7 @@ class InceptionBuilder {
   ValueId image_;
 };
 
-Graph build(const ModelOptions& options, const Shape& input) {
+Graph build_inception(const ModelOptions& options, const Shape& input) {
   const bool with_aux = options.choice("aux", {"yes", "no"}) == "yes";
   if (with_aux)
     check_spatial_sizes("inception_v3", input, 299, " with aux=yes, and 75 with aux=no");
@@ -206,13 +207,13 @@ ModelInfo inception_v3() {
           .summary = "Inception v3 with torchvision's names, for classifying images",
           .num_spatial = 2,
           .default_input = {2, 3, 299, 299},
-          .options = {kWidth.info(kDefaultWidth),
+          .options = {kInceptionWidth.info(kInceptionDefaultWidth),
                       kClasses.info(1000),
-                      kDropout.info(0.5),
+                      kInceptionDropout.info(0.5),
                       {"aux", "yes",
                        "an auxiliary classifier as second output, with a loss of weight 0.4; yes "
                        "or no"}},
-          .build = build};
+          .build = build_inception};
 }
 
 }  // namespace tessera

@@ -9,12 +9,12 @@
 
 #include <algorithm>
 
-#include "tessera/ops/add.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pointwise.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/pointwise.h"
+#include "tessera/ops/pool/global_pool.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -22,8 +22,9 @@
 namespace tessera {
 namespace {
 
-constexpr RealOption kWidth{"width", "factor on the channels, rounded to multiples of 8", 0.01, 8};
-constexpr RealOption kDropout{"dropout", "probability before the last linear layer", 0, 1};
+constexpr RealOption kMobilenetWidth{"width", "factor on the channels, rounded to multiples of 8",
+                                     0.01, 8};
+constexpr RealOption kMobilenetDropout{"dropout", "probability before the last linear layer", 0, 1};
 
 /// torchvision's rounding: to the nearest multiple of 8, but never down by more than a tenth.
 int64_t rounded_channels(double channels) {
@@ -64,13 +65,13 @@ ValueId inverted_residual(Graph& graph, ValueId x, const std::string& name, int6
   return stride == 1 && in_channels == out_channels ? add(graph, x, y, name + ".add") : y;
 }
 
-Graph build(const ModelOptions& options, const Shape& input) {
+Graph build_mobilenet(const ModelOptions& options, const Shape& input) {
   struct Stage {
     int64_t expansion, channels, blocks, stride;
   };
   constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-  const double width = kWidth.read(options);
+  const double width = kMobilenetWidth.read(options);
   const auto scaled = [&](int64_t channels) {
     return rounded_channels(width * static_cast<double>(channels));
   };
@@ -88,7 +89,7 @@ Graph build(const ModelOptions& options, const Shape& input) {
   const int64_t last = rounded_channels(1280 * std::max(1.0, width));
   x = conv_norm_relu6(graph, x, features.next(),
                       {.out_channels = last, .kernel = {1}, .bias = false});
-  x = drop(graph, global_average_pool(graph, x), "classifier.0", kDropout.read(options));
+  x = drop(graph, global_average_pool(graph, x), "classifier.0", kMobilenetDropout.read(options));
   finish_with_cross_entropy(
       graph, linear(graph, x, "classifier.1", {.out_features = kClasses.read(options)}));
   return graph;
@@ -101,8 +102,8 @@ ModelInfo mobilenet_v2() {
           .summary = "MobileNet v2 with torchvision's names, for classifying images",
           .num_spatial = 2,
           .default_input = {2, 3, 224, 224},
-          .options = {kWidth.info(1), kClasses.info(1000), kDropout.info(0.2)},
-          .build = build};
+          .options = {kMobilenetWidth.info(1), kClasses.info(1000), kMobilenetDropout.info(0.2)},
+          .build = build_mobilenet};
 }
 
 }  // namespace tessera

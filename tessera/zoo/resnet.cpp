@@ -6,13 +6,13 @@
 #include <array>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/pooling.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -20,8 +20,8 @@
 namespace tessera {
 namespace {
 
-constexpr IntegerOption kWidth{"width", "channels of the first convolution; all others scale", 1,
-                               4096};
+constexpr IntegerOption kResnetWidth{"width", "channels of the first convolution; all others scale",
+                                     1, 4096};
 
 struct Form {
   bool bottleneck = false;
@@ -73,8 +73,8 @@ ValueId residual_block(Graph& graph, ValueId x, const std::string& block, bool b
   return relu(graph, add(graph, branch, shortcut, block + ".add"), block + ".relu");
 }
 
-Graph build(int depth, const ModelOptions& options, const Shape& input) {
-  const int64_t width = kWidth.read(options), classes = kClasses.read(options);
+Graph build_resnet(int depth, const ModelOptions& options, const Shape& input) {
+  const int64_t width = kResnetWidth.read(options), classes = kClasses.read(options);
   const Form form = form_of(depth);
   Graph graph;
   ValueId x = graph.add_input("image", ValueType::image(input));
@@ -97,9 +97,9 @@ ModelInfo resnet(int depth) {
       .summary = fmt::format("ResNet-{} with torchvision's names, for classifying images", depth),
       .num_spatial = 2,
       .default_input = {2, 3, 224, 224},
-      .options = {kWidth.info(64), kClasses.info(1000)},
+      .options = {kResnetWidth.info(64), kClasses.info(1000)},
       .build = [depth](const ModelOptions& options, const Shape& input) {
-        return build(depth, options, input);
+        return build_resnet(depth, options, input);
       }};
 }
 

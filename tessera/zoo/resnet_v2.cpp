@@ -15,12 +15,12 @@
 #include <fmt/format.h>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -28,8 +28,8 @@
 namespace tessera {
 namespace {
 
-constexpr IntegerOption kWidth{"width", "channels of the first convolution; all others scale", 1,
-                               4096};
+constexpr IntegerOption kResnetV2Width{
+    "width", "channels of the first convolution; all others scale", 1, 4096};
 constexpr IntegerOption kBlocks{"blocks", "residual blocks in each of the three stages", 1, 1000};
 
 struct BlockForm {
@@ -51,16 +51,17 @@ ValueId same_convolution(Graph& graph, ValueId x, const std::string& name, int64
                       .bias = false});
 }
 
-ValueId norm_relu(Graph& graph, ValueId x, const std::string& prefix, const std::string& suffix) {
+ValueId pre_activation(Graph& graph, ValueId x, const std::string& prefix,
+                       const std::string& suffix) {
   return relu(graph, batch_norm(graph, x, prefix + "norm" + suffix), prefix + "relu" + suffix);
 }
 
 ValueId block(Graph& graph, ValueId x, const std::string& name, const BlockForm& form) {
   const int64_t channels = form.channels, out_channels = form.out_channels();
-  const ValueId active = norm_relu(graph, x, name + ".", "1");
+  const ValueId active = pre_activation(graph, x, name + ".", "1");
   const auto next = [&](ValueId y, const std::string& index, int64_t count, int64_t kernel,
                         int64_t stride) {
-    if (index != "1") y = norm_relu(graph, y, name + ".", index);
+    if (index != "1") y = pre_activation(graph, y, name + ".", index);
     return same_convolution(graph, y, name + ".conv" + index, count, kernel, stride);
   };
   ValueId y = active;
@@ -78,8 +79,8 @@ ValueId block(Graph& graph, ValueId x, const std::string& name, const BlockForm&
   return add(graph, y, shortcut, name + ".add");
 }
 
-Graph build(const ModelOptions& options, const Shape& input) {
-  const int64_t width = kWidth.read(options), blocks = kBlocks.read(options);
+Graph build_resnet_v2(const ModelOptions& options, const Shape& input) {
+  const int64_t width = kResnetV2Width.read(options), blocks = kBlocks.read(options);
   const bool bottleneck = options.choice("block", {"basic", "bottleneck"}) == "bottleneck";
   Graph graph;
   ValueId x = graph.add_input("image", ValueType::image(input));
@@ -91,7 +92,7 @@ Graph build(const ModelOptions& options, const Shape& input) {
                  .channels = width << stage,
                  .stride = stage > 0 && i == 0 ? 2 : 1,
                  .is_first = stage == 0 && i == 0});
-  x = global_average_pool(graph, norm_relu(graph, x, "", ""));
+  x = global_average_pool(graph, pre_activation(graph, x, "", ""));
   finish_with_cross_entropy(graph,
                             linear(graph, x, "head", {.out_features = kClasses.read(options)}));
   return graph;
@@ -107,12 +108,12 @@ ModelInfo resnet_v2(int depth) {
       .summary = fmt::format("ResNet-{} with pre-activation, for classifying small images", depth),
       .num_spatial = 2,
       .default_input = {2, 3, 32, 32},
-      .options = {kWidth.info(16),
+      .options = {kResnetV2Width.info(16),
                   kBlocks.info(bottleneck ? 111 : 18),
                   {"block", bottleneck ? "bottleneck" : "basic",
                    "basic (two 3x3 convolutions) or bottleneck (1x1, 3x3, 1x1)"},
                   kClasses.info(10)},
-      .build = build};
+      .build = build_resnet_v2};
 }
 
 }  // namespace tessera

@@ -12,12 +12,12 @@
 
 #include <fmt/format.h>
 
-#include "tessera/ops/add.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/shape/concat.h"
+#include "tessera/ops/shape/interpolate.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/unet_frame.h"
 

@@ -1,8 +1,8 @@
 #include "tessera/zoo/unet_frame.h"
 
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/transposed_convolution.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/shape/concat.h"
 
 namespace tessera {
 namespace {

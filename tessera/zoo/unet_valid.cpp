@@ -4,7 +4,7 @@
 // the middle of a label map.
 
 #include "tessera/base/error.h"
-#include "tessera/ops/pad.h"
+#include "tessera/ops/shape/pad.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/unet_frame.h"
 

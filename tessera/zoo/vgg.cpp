@@ -6,12 +6,12 @@
 #include <array>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/adaptive_pool.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/adaptive_pool.h"
+#include "tessera/ops/shape/flatten.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
 #include "tessera/zoo/typed_options.h"
@@ -19,11 +19,11 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kDefaultWidth = 64;
-constexpr IntegerOption kWidth{"width", "channels of the first convolution; all others scale", 1,
-                               4096};
-constexpr RealOption kDropout{"dropout", "probability behind the hidden linear layers", 0, 1};
-constexpr int64_t kLeastSize = 32;  // five pools of 2
+constexpr int64_t kVggDefaultWidth = 64;
+constexpr IntegerOption kVggWidth{"width", "channels of the first convolution; all others scale", 1,
+                                  4096};
+constexpr RealOption kVggDropout{"dropout", "probability behind the hidden linear layers", 0, 1};
+constexpr int64_t kVggLeastSize = 32;  // five pools of 2
 
 /// Convolutions in each of the five blocks.
 std::array<int, 5> convolutions_per_block(int depth) {
@@ -35,12 +35,12 @@ std::array<int, 5> convolutions_per_block(int depth) {
 }
 
 /// Here convolutions have a bias even before a norm: torchvision's have.
-ValueId features(Graph& graph, ValueId x, int depth, int64_t width, Norm norm) {
+ValueId vgg_features(Graph& graph, ValueId x, int depth, int64_t width, Norm norm) {
   constexpr std::array<int64_t, 5> kChannels{64, 128, 256, 512, 512};
   const std::array<int, 5> convolutions = convolutions_per_block(depth);
   Sequential features("features");
   for (size_t block = 0; block < kChannels.size(); ++block) {
-    const int64_t channels = scaled_channels(kChannels[block], width, kDefaultWidth);
+    const int64_t channels = scaled_channels(kChannels[block], width, kVggDefaultWidth);
     for (int i = 0; i < convolutions[block]; ++i) {
       x = convolution(graph, x, features.next(),
                       {.out_channels = channels, .kernel = {3}, .padding = {1}});
@@ -52,8 +52,8 @@ ValueId features(Graph& graph, ValueId x, int depth, int64_t width, Norm norm) {
   return x;
 }
 
-ValueId classifier(Graph& graph, ValueId x, int64_t width, int64_t classes, double dropout) {
-  const int64_t hidden = scaled_channels(4096, width, kDefaultWidth);
+ValueId vgg_classifier(Graph& graph, ValueId x, int64_t width, int64_t classes, double dropout) {
+  const int64_t hidden = scaled_channels(4096, width, kVggDefaultWidth);
   x = flatten(graph, x);
   x = relu(graph, linear(graph, x, "classifier.0", {.out_features = hidden}), "classifier.1");
   x = drop(graph, x, "classifier.2", dropout);
@@ -62,14 +62,15 @@ ValueId classifier(Graph& graph, ValueId x, int64_t width, int64_t classes, doub
   return linear(graph, x, "classifier.6", {.out_features = classes});
 }
 
-Graph build(int depth, const ModelOptions& options, const Shape& input) {
-  const int64_t width = kWidth.read(options), classes = kClasses.read(options);
-  check_spatial_sizes(fmt::format("vgg{}", depth), input, kLeastSize, "");
+Graph build_vgg(int depth, const ModelOptions& options, const Shape& input) {
+  const int64_t width = kVggWidth.read(options), classes = kClasses.read(options);
+  check_spatial_sizes(fmt::format("vgg{}", depth), input, kVggLeastSize, "");
   Graph graph;
   ValueId x = graph.add_input("image", ValueType::image(input));
-  x = features(graph, x, depth, width, read_norm(options));
+  x = vgg_features(graph, x, depth, width, read_norm(options));
   x = adaptive_average_pool(graph, x, "avgpool", {.size = {7, 7}});
-  finish_with_cross_entropy(graph, classifier(graph, x, width, classes, kDropout.read(options)));
+  finish_with_cross_entropy(graph,
+                            vgg_classifier(graph, x, width, classes, kVggDropout.read(options)));
   return graph;
 }
 
@@ -80,10 +81,10 @@ ModelInfo vgg(int depth) {
           .summary = fmt::format("VGG{} with torchvision's names, for classifying images", depth),
           .num_spatial = 2,
           .default_input = {2, 3, 224, 224},
-          .options = {kWidth.info(kDefaultWidth), kClasses.info(1000), norm_option("none"),
-                      kDropout.info(0.5)},
+          .options = {kVggWidth.info(kVggDefaultWidth), kClasses.info(1000), norm_option("none"),
+                      kVggDropout.info(0.5)},
           .build = [depth](const ModelOptions& options, const Shape& input) {
-            return build(depth, options, input);
+            return build_vgg(depth, options, input);
           }};
 }
 

@@ -8,8 +8,9 @@
 namespace tessera {
 namespace {
 
-/// The most elements that an input or a parameter may have (values: see Graph::add_node). Far beyond any memory, and small enough
-/// that sums of bytes and FLOPs over a whole graph stay inside 64 bits.
+/// The most elements that an input or a parameter may have (values: see Graph::add_node). Far
+/// beyond any memory, and small enough that sums of bytes and FLOPs over a whole graph stay inside
+/// 64 bits.
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 
 const ModelInfo& model_called(const std::string& name) {

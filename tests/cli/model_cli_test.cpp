@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/program.h"
+#include "tests/cli/program.h"
 
 namespace {
 

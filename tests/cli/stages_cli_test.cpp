@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/program.h"
+#include "tests/cli/program.h"
 
 namespace {
 

@@ -10,14 +10,19 @@
 
 namespace tessera {
 
-/// The message of the InvalidInput that `action` throws; empty where it throws none.
-inline std::string refusal(const std::function<void()>& action) {
+/// The message of the exception of this kind that `action` throws; empty where it throws none.
+template <class Kind, class Action>
+std::string message_of(const Action& action) {
   try {
     action();
-  } catch (const InvalidInput& error) {
+  } catch (const Kind& error) {
     return error.what();
   }
   return "";
+}
+
+inline std::string refusal(const std::function<void()>& action) {
+  return message_of<InvalidInput>(action);
 }
 
 inline void expect_refusal(const std::function<void()>& action, const std::string& part) {

@@ -15,9 +15,6 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.
-constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
-
 /// Signals are the program's business: none is delivered to the communication thread.
 std::thread start_without_signals(std::shared_ptr<Desk> desk, const Options& options) {
   sigset_t all, before;

@@ -6,13 +6,13 @@
 #include <atomic>
 #include <cstdio>
 
+#include "tessera/base/exit_code.h"
 #include "tessera/comm/mpi/rank_record.h"
 #include "tessera/comm/mpi/wire.h"
 
 namespace tessera::mpi {
 namespace {
 
-constexpr int kRankFailed = 3;
 std::atomic<bool> must_end_job{false};
 
 void at_exit(int exit_code, void*) {

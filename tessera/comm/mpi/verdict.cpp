@@ -8,10 +8,10 @@
 #include <cstring>
 #include <regex>
 
+#include "tessera/base/exit_code.h"
+
 namespace tessera::mpi {
 namespace {
-
-constexpr int kRankFailed = 3;
 
 bool is_ours(int exit_code) { return exit_code >= 0 && exit_code <= 4 && exit_code != kRankFailed; }
 

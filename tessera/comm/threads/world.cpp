@@ -5,9 +5,6 @@
 namespace tessera::threads {
 namespace {
 
-/// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.
-constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
-
 size_t checked_size(int size) {
   if (size < 1) throw_error<InvalidInput>("[threads] {} ranks; use at least 1", size);
   return static_cast<size_t>(size);

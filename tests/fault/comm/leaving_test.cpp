@@ -7,7 +7,7 @@
 #include "tests/fault/comm/outcome.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::leaving_test {
 namespace {
 
 class Leaving : public WatchedTest {
@@ -116,4 +116,4 @@ TEST_F(Leaving, APeerThatMetTheMessageMayLeaveBeforeItsPosterLooks) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::leaving_test

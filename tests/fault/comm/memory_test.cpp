@@ -10,7 +10,7 @@
 #include "tests/fault/comm/outcome.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::memory_test {
 namespace {
 
 class Memory : public WatchedTest {};
@@ -118,4 +118,4 @@ TEST_F(Memory, AssigningOverAnUnfinishedSumIsSafe) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::memory_test

@@ -6,7 +6,7 @@
 #include "tests/fault/comm/outcome.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::mismatch_test {
 namespace {
 
 class Mismatch : public WatchedTest {
@@ -57,4 +57,4 @@ TEST_F(Mismatch, AWrongSizeToOneselfIsFoundToo) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::mismatch_test

@@ -8,7 +8,7 @@
 #include "tests/fault/comm/outcome.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::stall_test {
 namespace {
 
 class Stall : public WatchedTest {
@@ -122,4 +122,4 @@ TEST_F(Stall, AStallInsideACollectiveEndsAllMembers) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::stall_test

@@ -12,7 +12,7 @@
 #include "tests/fault/mpi/expect.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::dying_test {
 namespace {
 
 class MpiDying : public WatchedTest {};
@@ -91,4 +91,4 @@ TEST_F(MpiDying, ASignalThatTheRanksDoNotHandleEndsThem) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::dying_test

@@ -10,7 +10,7 @@
 #include "tests/fault/mpi/expect.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::ending_test {
 namespace {
 
 class MpiEnding : public WatchedTest {};
@@ -102,4 +102,4 @@ TEST_F(MpiEnding, WhatCannotBeLaunchedIsNamed) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::ending_test

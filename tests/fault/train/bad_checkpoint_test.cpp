@@ -4,7 +4,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::bad_checkpoint_test {
 namespace {
 
 class BadCheckpoint : public TrainFault {
@@ -89,4 +89,4 @@ TEST_F(BadCheckpoint, OfAnotherModelIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bad_checkpoint_test

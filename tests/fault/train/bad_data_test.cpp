@@ -7,7 +7,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::bad_data_test {
 namespace {
 
 class BadData : public TrainFault {
@@ -72,4 +72,4 @@ TEST_F(BadData, LossThatDivergesStopsTheRun) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bad_data_test

@@ -10,7 +10,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::disk_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ TEST_F(Disk, WithoutTheFolderOfTheWeightsSaysSoAndKeepsTheCheckpoint) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::disk_test

@@ -15,7 +15,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::killed_process_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -110,4 +110,4 @@ TEST_F(KilledProcess, BeforeItHasDoneAnythingIsAsIfItHadNotBeen) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::killed_process_test

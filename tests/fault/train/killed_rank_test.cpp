@@ -8,7 +8,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::killed_rank_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -122,4 +122,4 @@ TEST_F(KilledRank, GoesWithTheLauncher) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::killed_rank_test

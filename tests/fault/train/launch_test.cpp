@@ -4,7 +4,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::launch_test {
 namespace {
 
 class Launch : public TrainFault {};
@@ -36,4 +36,4 @@ TEST_F(Launch, OfASecondRunInAFolderInUseIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::launch_test

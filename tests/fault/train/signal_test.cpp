@@ -7,7 +7,7 @@
 
 #include "tests/fault/train/train_fault.h"
 
-namespace tessera {
+namespace tessera::signal_test {
 namespace {
 
 struct Case {
@@ -66,4 +66,4 @@ TEST_F(Interruption, LeavesTheWeightsOfAnUndisturbedRun) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::signal_test

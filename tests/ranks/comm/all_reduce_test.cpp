@@ -14,7 +14,7 @@
 #include "tests/ranks/comm/pattern.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::all_reduce_test {
 namespace {
 
 class AllReduceTest : public WatchedTest {};
@@ -144,4 +144,4 @@ TEST_F(AllReduceTest, AWrongGroupIsNamed) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::all_reduce_test

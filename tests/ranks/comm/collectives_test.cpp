@@ -13,7 +13,7 @@
 #include "tests/ranks/comm/pattern.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::collectives_test {
 namespace {
 
 class Collectives : public WatchedTest {};
@@ -107,4 +107,4 @@ TEST_F(Collectives, ABarrierDoesNotShowInTheCounts) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::collectives_test

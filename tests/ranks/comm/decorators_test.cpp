@@ -7,7 +7,7 @@
 #include "tessera/comm/threads/threads.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::decorators_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -122,4 +122,4 @@ TEST_F(Decorators, FailingThrowsAfterItsGoodBatches) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::decorators_test

@@ -10,7 +10,7 @@
 #include "tests/ranks/comm/pattern.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::point_to_point_test {
 namespace {
 
 class PointToPoint : public WatchedTest {};
@@ -205,4 +205,4 @@ TEST_F(PointToPoint, TheLongestTimeoutDoesNotOverflow) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::point_to_point_test

@@ -10,7 +10,7 @@
 #include "tessera/comm/threads/threads.h"
 #include "tests/ranks/comm/watched.h"
 
-namespace tessera {
+namespace tessera::run_ranks_test {
 namespace {
 
 class RunRanks : public WatchedTest {};
@@ -95,4 +95,4 @@ TEST_F(RunRanks, RunsAgainOverTheSameWorld) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::run_ranks_test

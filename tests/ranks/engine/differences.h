@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tessera/trial/verify.h"
+#include "tessera/proof/verify.h"
 
 namespace tessera {
 

@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "ranks/engine/random_stages.h"
+#include "tessera/bench/benchmark.h"
 #include "tessera/lower/lower.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/planner/balance.h"
 #include "tessera/simulate/simulator.h"
-#include "tessera/trial/benchmark.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/random_stages.h"
 
-namespace tessera {
+namespace tessera::forecast_test {
 namespace {
 
 void check(const Graph& graph, const Plan& plan, at::ScalarType real) {
@@ -83,4 +83,4 @@ TEST(Forecast, EqualsWhatStagesCount) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::forecast_test

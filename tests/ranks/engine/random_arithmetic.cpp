@@ -1,11 +1,11 @@
-#include "ranks/engine/random_arithmetic.h"
+#include "tests/ranks/engine/random_arithmetic.h"
 
 #include "tessera/base/error.h"
-#include "tessera/ops/adaptive_pool.h"
-#include "tessera/ops/amax.h"
-#include "tessera/ops/arithmetic.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/spatial_reduction.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pool/adaptive_pool.h"
+#include "tessera/ops/pool/amax.h"
+#include "tessera/ops/pool/spatial_reduction.h"
 
 namespace tessera {
 namespace {

@@ -1,14 +1,14 @@
-#include "ranks/engine/random_geometry.h"
+#include "tests/ranks/engine/random_geometry.h"
 
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/pixel_shuffle.h"
-#include "tessera/ops/resize_labels.h"
-#include "tessera/ops/slice.h"
-#include "tessera/ops/unit_axes.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/shape/concat.h"
+#include "tessera/ops/shape/interpolate.h"
+#include "tessera/ops/shape/pad.h"
+#include "tessera/ops/shape/pixel_shuffle.h"
+#include "tessera/ops/shape/resize_labels.h"
+#include "tessera/ops/shape/slice.h"
+#include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ranks/engine/draw.h"
 #include "tessera/graph/graph.h"
+#include "tests/ranks/engine/draw.h"
 
 namespace tessera {
 

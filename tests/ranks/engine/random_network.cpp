@@ -1,31 +1,31 @@
-#include "ranks/engine/random_network.h"
+#include "tests/ranks/engine/random_network.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <random>
 
-#include "ranks/engine/draw.h"
-#include "ranks/engine/random_arithmetic.h"
-#include "ranks/engine/random_geometry.h"
-#include "ranks/engine/random_losses.h"
-#include "ranks/engine/random_norms.h"
-#include "ranks/engine/random_pointwise.h"
 #include "tessera/base/error.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/dropout.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/transposed_convolution.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/dropout.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/concat.h"
+#include "tessera/ops/shape/flatten.h"
+#include "tessera/ops/shape/interpolate.h"
+#include "tessera/ops/shape/pad.h"
+#include "tests/ranks/engine/draw.h"
+#include "tests/ranks/engine/random_arithmetic.h"
+#include "tests/ranks/engine/random_geometry.h"
+#include "tests/ranks/engine/random_losses.h"
+#include "tests/ranks/engine/random_norms.h"
+#include "tests/ranks/engine/random_pointwise.h"
 
 namespace tessera {
 namespace {

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <map>
 
-#include "ranks/engine/differences.h"
-#include "ranks/engine/random_stages.h"
-#include "tessera/trial/verify.h"
+#include "tessera/proof/verify.h"
+#include "tests/ranks/engine/differences.h"
+#include "tests/ranks/engine/random_stages.h"
 
-namespace tessera {
+namespace tessera::random_networks_test {
 namespace {
 
 constexpr uint64_t kNumCases = 600;
@@ -110,4 +110,4 @@ TEST(RandomNetworks, OnStagesAreOfAllKinds) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_networks_test

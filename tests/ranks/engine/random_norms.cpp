@@ -1,9 +1,9 @@
-#include "ranks/engine/random_norms.h"
+#include "tests/ranks/engine/random_norms.h"
 
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/group_norm.h"
-#include "tessera/ops/instance_norm.h"
-#include "tessera/ops/layer_norm.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/group_norm.h"
+#include "tessera/ops/norm/instance_norm.h"
+#include "tessera/ops/norm/layer_norm.h"
 
 namespace tessera {
 namespace {

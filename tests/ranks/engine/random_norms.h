@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ranks/engine/draw.h"
 #include "tessera/graph/graph.h"
+#include "tests/ranks/engine/draw.h"
 
 namespace tessera {
 

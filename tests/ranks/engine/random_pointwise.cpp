@@ -1,13 +1,13 @@
-#include "ranks/engine/random_pointwise.h"
+#include "tests/ranks/engine/random_pointwise.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/channel_reduction.h"
-#include "tessera/ops/pointwise.h"
-#include "tessera/ops/prelu.h"
-#include "tessera/ops/softmax.h"
+#include "tessera/ops/pointwise/channel_reduction.h"
+#include "tessera/ops/pointwise/pointwise.h"
+#include "tessera/ops/pointwise/prelu.h"
+#include "tessera/ops/pointwise/softmax.h"
 
 namespace tessera {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ranks/engine/draw.h"
 #include "tessera/graph/graph.h"
+#include "tests/ranks/engine/draw.h"
 
 namespace tessera {
 

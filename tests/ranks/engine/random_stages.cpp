@@ -1,10 +1,10 @@
-#include "ranks/engine/random_stages.h"
+#include "tests/ranks/engine/random_stages.h"
 
 #include <algorithm>
 
-#include "ranks/engine/draw.h"
 #include "tessera/lower/early.h"
 #include "tessera/lower/micro_batch_norm.h"
+#include "tests/ranks/engine/draw.h"
 
 namespace tessera {
 namespace {

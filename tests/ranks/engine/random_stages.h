@@ -2,7 +2,7 @@
 // Random pipelines for a network: which node runs on which stage, the stages' grids, the number of
 // micro-batches and the schedule, as functions of a seed.
 
-#include "ranks/engine/random_network.h"
+#include "tests/ranks/engine/random_network.h"
 
 namespace tessera {
 

@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "ranks/engine/differences.h"
-#include "ranks/engine/zoo_families.h"
-#include "tessera/trial/verify.h"
+#include "tessera/proof/verify.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/differences.h"
+#include "tests/ranks/engine/zoo_families.h"
 
-namespace tessera {
+namespace tessera::zoo_battery_test {
 namespace {
 
 struct ZooCase {
@@ -75,4 +75,4 @@ INSTANTIATE_TEST_SUITE_P(AdamW, ZooBattery,
                                                  OptimiserKind::kAdamW}));
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::zoo_battery_test

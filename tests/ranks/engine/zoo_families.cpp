@@ -1,4 +1,4 @@
-#include "ranks/engine/zoo_families.h"
+#include "tests/ranks/engine/zoo_families.h"
 
 namespace tessera {
 

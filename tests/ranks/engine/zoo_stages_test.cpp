@@ -3,18 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include "ranks/engine/differences.h"
-#include "ranks/engine/zoo_families.h"
 #include "tessera/lower/micro_batch_norm.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/loss_target.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/loss/loss_target.h"
+#include "tessera/ops/norm/batch_norm.h"
 #include "tessera/planner/balance.h"
-#include "tessera/trial/verify.h"
+#include "tessera/proof/verify.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/differences.h"
+#include "tests/ranks/engine/zoo_families.h"
 
-namespace tessera {
+namespace tessera::zoo_stages_test {
 namespace {
 
 constexpr BalanceBy kBalances[] = {BalanceBy::kLayers, BalanceBy::kParameters, BalanceBy::kMemory,
@@ -143,4 +143,4 @@ INSTANTIATE_TEST_SUITE_P(Head, ZooStages,
 INSTANTIATE_TEST_SUITE_P(Models, ZooStages, testing::ValuesIn(all_models()));
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::zoo_stages_test

@@ -4,15 +4,15 @@
 
 #include <cstdio>
 
-#include "ranks/engine/random_stages.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/planner/balance.h"
+#include "tessera/proof/verify.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/thread_count.h"
-#include "tessera/trial/verify.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/random_stages.h"
 
 namespace tessera {
 namespace {

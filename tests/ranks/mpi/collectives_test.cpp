@@ -17,7 +17,7 @@
 #include "tests/ranks/comm/pattern.h"
 #include "tests/ranks/mpi/world.h"
 
-namespace tessera {
+namespace tessera::collectives_test {
 namespace {
 
 /// Everyone, every second rank, each pair of neighbours, each alone.
@@ -155,4 +155,4 @@ TEST(MpiCollectives, NobodyLeavesABarrierBeforeAllHaveEntered) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::collectives_test

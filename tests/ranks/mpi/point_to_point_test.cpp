@@ -11,7 +11,7 @@
 #include "tests/ranks/comm/pattern.h"
 #include "tests/ranks/mpi/world.h"
 
-namespace tessera {
+namespace tessera::point_to_point_test {
 namespace {
 
 int after(int rank, int steps = 1) { return (rank + steps) % world().size(); }
@@ -189,4 +189,4 @@ TEST(MpiPointToPoint, MisuseIsNamed) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::point_to_point_test

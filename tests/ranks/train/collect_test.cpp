@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tessera/train/clip.h"
-#include "tessera/trial/rank_session.h"
+#include "tessera/optim/clip.h"
+#include "tessera/runtime/rank_session.h"
 
-namespace tessera {
+namespace tessera::collect_test {
 namespace {
 
 /// Parameter i is all i + 1, and these ranks hold it.
@@ -51,4 +51,4 @@ TEST(GradientNorm, CountsEveryParameterOnceWhoeverHoldsIt) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::collect_test

@@ -2,12 +2,12 @@
 
 #include <mutex>
 
-#include "ranks/train/training.h"
 #include "tessera/data/open.h"
+#include "tessera/runtime/rank_session.h"
 #include "tessera/train/predictor.h"
-#include "tessera/trial/rank_session.h"
+#include "tests/ranks/train/training.h"
 
-namespace tessera {
+namespace tessera::predict_test {
 namespace {
 
 /// The logits of the first batch, and who had how many of them.
@@ -52,4 +52,4 @@ TEST(Predict, OnStagesIsPredictingOnOneRank) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::predict_test

@@ -6,13 +6,13 @@
 
 #include <cmath>
 
-#include "ranks/train/training.h"
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/safetensors.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/train/training.h"
 
-namespace tessera {
+namespace tessera::stages_test {
 namespace {
 
 using Grids = std::vector<std::vector<int64_t>>;
@@ -185,4 +185,4 @@ TEST_F(Stages, NameTheRankAndParameterThatDrifted) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::stages_test

@@ -1,10 +1,10 @@
 // Training on many ranks is training on one: the same weights after many steps, the same after a
 // stop and a resume on another grid, and the same bits on the same one.
 
-#include "ranks/train/training.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/train/training.h"
 
-namespace tessera {
+namespace tessera::train_test {
 namespace {
 
 TEST_F(Training, OnFourRanksIsTrainingOnOne) {
@@ -84,4 +84,4 @@ TEST_F(Training, AdamwAgreesToo) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::train_test

@@ -1,4 +1,4 @@
-#include "ranks/train/training.h"
+#include "tests/ranks/train/training.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,13 +8,13 @@
 #include <mutex>
 
 #include "tessera/checkpoint/checkpoint.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/dropout.h"
-#include "tessera/ops/group_norm.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/transposed_convolution.h"
-#include "tessera/trial/rank_session.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/norm/group_norm.h"
+#include "tessera/ops/pointwise/dropout.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/shape/concat.h"
+#include "tessera/runtime/rank_session.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/zoo.h"
 

@@ -10,11 +10,12 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/checkpoint.h"
-#include "tessera/checkpoint/checksum.h"
-#include "unit/checkpoint/example_state.h"
-#include "unit/checkpoint/files.h"
+#include "tessera/graph/checksum.h"
+#include "tests/unit/checkpoint/example_state.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::checkpoint_damage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,7 +43,7 @@ class CheckpointDamage : public ::testing::Test {
     }
   }
 
-  TemporaryFolder folder_{TemporaryFolder::Medium::kMemory};
+  ScratchFolder folder_{ScratchFolder::Medium::kMemory};
   TrainingState state_ = example_state(7);
   CheckpointStore store_;
   std::string path_;
@@ -148,4 +149,4 @@ TEST_F(CheckpointDamage, AFailedSaveHarmsNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_damage_test

@@ -19,10 +19,11 @@
 #include <stdexcept>
 
 #include "tessera/checkpoint/checkpoint.h"
-#include "unit/checkpoint/example_state.h"
-#include "unit/checkpoint/files.h"
+#include "tests/unit/checkpoint/example_state.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::checkpoint_kill_test {
 namespace {
 
 constexpr int64_t kElements = 30000;  // small enough for one thread, large enough for a long write
@@ -116,7 +117,7 @@ bool wait_until_begun(const SharedProgress& progress, int64_t step) {
 }
 
 useconds_t microseconds_of_a_save() {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.path(), kKeepLast);
   store.save(example_state(1, kElements), false);
   const auto begin = Clock::now();
@@ -125,7 +126,7 @@ useconds_t microseconds_of_a_save() {
 }
 
 TEST(CheckpointKill, AtRandomMoments) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const SharedProgress progress;
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -176,12 +177,12 @@ void save_step_4_twice(const std::string& folder, const SharedProgress& progress
 
 // Not by chance: before and after each system call.
 TEST(CheckpointKill, AtEverySystemCall) {
-  const TemporaryFolder three(TemporaryFolder::Medium::kMemory);
+  const ScratchFolder three(ScratchFolder::Medium::kMemory);
   for (int64_t step : {1, 2, 3})
     CheckpointStore(three.path(), 3).save(example_state(step, kElements), step == 2);
   int stop = 1;
   for (;; ++stop) {
-    const TemporaryFolder folder(TemporaryFolder::Medium::kMemory);
+    const ScratchFolder folder(ScratchFolder::Medium::kMemory);
     std::filesystem::copy(three.path(), folder.path(), std::filesystem::copy_options::recursive);
     SCOPED_TRACE(::testing::Message() << "stop " << stop);
     const SharedProgress progress;
@@ -199,4 +200,4 @@ TEST(CheckpointKill, AtEverySystemCall) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_kill_test

@@ -6,10 +6,11 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/checkpoint.h"
-#include "unit/checkpoint/example_state.h"
-#include "unit/checkpoint/files.h"
+#include "tests/unit/checkpoint/example_state.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::checkpoint_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +33,7 @@ TEST(CheckpointName, HasOneSpelling) {
 }
 
 TEST(CheckpointStore, GivesBackWhatItGot) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.file("run/checkpoints"), 2, fail_on_warning);
   EXPECT_FALSE(store.latest_valid());
   EXPECT_FALSE(store.best());
@@ -48,7 +49,7 @@ TEST(CheckpointStore, GivesBackWhatItGot) {
 }
 
 TEST(CheckpointStore, KeepsOddNumbers) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.path(), 1, fail_on_warning);
   const double infinity = std::numeric_limits<double>::infinity();
   for (double metric : {infinity, -infinity, -0.0, 0.1, 5e-324, 1.7976931348623157e308}) {
@@ -64,7 +65,7 @@ TEST(CheckpointStore, KeepsOddNumbers) {
 }
 
 TEST(CheckpointStore, KeepsTheLastAndTheBest) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.path(), 2, fail_on_warning);
   for (int64_t step : {1, 2, 3, 4, 5}) store.save(example_state(step), step == 2);
   EXPECT_EQ(names_in(folder.path()), (Names{"step-000002", "step-000004", "step-000005"}));
@@ -79,7 +80,7 @@ TEST(CheckpointStore, KeepsTheLastAndTheBest) {
 }
 
 TEST(CheckpointStore, ReplacesOneOfTheSameStep) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.path(), 2, fail_on_warning);
   store.save(example_state(1), false);
   store.save(example_state(2), false);
@@ -92,7 +93,7 @@ TEST(CheckpointStore, ReplacesOneOfTheSameStep) {
 
 // A killed run may stop between any two of the renames by which a checkpoint is replaced.
 TEST(CheckpointStore, ReadsTheNewerRevision) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.path(), 2, fail_on_warning);
   TrainingState again = example_state(1);
   again.metadata["run"] = "second";
@@ -107,7 +108,7 @@ TEST(CheckpointStore, ReadsTheNewerRevision) {
 }
 
 TEST(CheckpointStore, FinishesAReplacementUnlessItWouldHarm) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   TrainingState again = example_state(1);
   again.metadata["run"] = "second";
   const auto copy = fs::copy_options::recursive;
@@ -117,7 +118,7 @@ TEST(CheckpointStore, FinishesAReplacementUnlessItWouldHarm) {
   CheckpointStore(folder.path(), 2, [](const std::string&) {}).claim();
   EXPECT_EQ(names_in(folder.path()), (Names{"step-000001", "step-000001.2"}));
 
-  const TemporaryFolder other;
+  const ScratchFolder other;
   fs::copy(CheckpointStore(other.path(), 2).save(again, false), folder.file("step-000001.1"), copy);
   CheckpointStore store(folder.path(), 2, [](const std::string&) {});
   store.claim();
@@ -127,7 +128,7 @@ TEST(CheckpointStore, FinishesAReplacementUnlessItWouldHarm) {
 
 // A run that went back to an older checkpoint must not lose the new ones to those that lie ahead.
 TEST(CheckpointStore, LeavesHigherStepsUntilTheyArePassed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   CheckpointStore store(folder.path(), 2, fail_on_warning);
   for (int64_t step : {10, 20}) store.save(example_state(step), step == 20);
   for (int64_t step : {11, 12, 13}) store.save(example_state(step), false);
@@ -137,7 +138,7 @@ TEST(CheckpointStore, LeavesHigherStepsUntilTheyArePassed) {
 }
 
 TEST(CheckpointStore, RemovesWhatAKilledRunLeftAndNothingElse) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const char* name :
        {".writing-step-000007", ".removing-step-000001.1", "notes", "step-000002"}) {
     fs::create_directory(folder.file(name));
@@ -159,7 +160,7 @@ TEST(CheckpointStore, RemovesWhatAKilledRunLeftAndNothingElse) {
 }
 
 TEST(CheckpointStore, BelongsToOneRun) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   {
     CheckpointStore first(folder.path(), 1, fail_on_warning);
     CheckpointStore second(folder.path(), 1, fail_on_warning);
@@ -171,7 +172,7 @@ TEST(CheckpointStore, BelongsToOneRun) {
 }
 
 TEST(CheckpointStore, RefusesItsArguments) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_TRUE(has(refusal([&] { CheckpointStore(folder.path(), 0); }), "at least 1"));
   EXPECT_TRUE(has(refusal([&] { CheckpointStore("", 1); }), "no name"));
   write_bytes(folder.file("f"), "x");
@@ -204,4 +205,4 @@ TEST(CheckFits, ListsTheDifferences) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_store_test

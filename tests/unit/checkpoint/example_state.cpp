@@ -1,10 +1,10 @@
-#include "unit/checkpoint/example_state.h"
+#include "tests/unit/checkpoint/example_state.h"
 
 #include <bit>
 #include <limits>
 
 #include "tessera/base/random.h"
-#include "tessera/checkpoint/checksum.h"
+#include "tessera/graph/checksum.h"
 
 namespace tessera {
 

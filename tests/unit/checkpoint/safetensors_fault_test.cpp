@@ -3,9 +3,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/safetensors.h"
-#include "unit/checkpoint/files.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::safetensors_fault_test {
 namespace {
 
 std::string with_length(const std::string& header, const std::string& data) {
@@ -16,7 +17,7 @@ std::string with_length(const std::string& header, const std::string& data) {
 
 // What is said of a file with these bytes; it must be refused, and by its name.
 std::string fault_of(const std::string& bytes) {
-  const TemporaryFolder folder(TemporaryFolder::Medium::kMemory);
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
   write_bytes(folder.file("w"), bytes);
   const std::string message = refusal([&] { SafetensorsFile file(folder.file("w")); });
   EXPECT_TRUE(has(message, folder.file("w"))) << message;
@@ -116,7 +117,7 @@ TEST(SafetensorsFault, InABoolean) {
 }
 
 TEST(SafetensorsFault, EveryTruncationIsFound) {
-  const TemporaryFolder folder(TemporaryFolder::Medium::kMemory);
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
   write_safetensors(folder.file("w"), {{"x", at::ones({3})}, {"y", at::ones({5}, at::kByte)}});
   const std::string bytes = read_bytes(folder.file("w"));
   for (size_t size = 0; size < bytes.size(); ++size) fault_of(bytes.substr(0, size));
@@ -125,7 +126,7 @@ TEST(SafetensorsFault, EveryTruncationIsFound) {
 
 // A changed byte may give another legal file, but never a tensor outside of it.
 TEST(SafetensorsFault, NoChangedByteBreaksTheReader) {
-  const TemporaryFolder folder(TemporaryFolder::Medium::kMemory);
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
   write_safetensors(folder.file("w"), {{"x", at::ones({3})}, {"y", at::ones({5}, at::kByte)}});
   const std::string bytes = read_bytes(folder.file("w"));
   int refused = 0;
@@ -146,7 +147,7 @@ TEST(SafetensorsFault, NoChangedByteBreaksTheReader) {
 }
 
 TEST(SafetensorsFault, InTheFileItself) {
-  const TemporaryFolder folder(TemporaryFolder::Medium::kMemory);
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
   const auto open = [&](const std::string& path) {
     return refusal([&] { SafetensorsFile file(path); });
   };
@@ -158,4 +159,4 @@ TEST(SafetensorsFault, InTheFileItself) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::safetensors_fault_test

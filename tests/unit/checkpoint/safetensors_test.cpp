@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <optional>
 
-#include "unit/checkpoint/files.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::safetensors_test {
 namespace {
 
 TEST(Safetensors, WritesTheBytesOfTheFormat) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string path = folder.file("w.safetensors");
   const at::Tensor b = at::arange(1, 4, at::kByte);
   const at::Tensor a = at::tensor({1.0f, -2.0f});
@@ -28,7 +29,7 @@ TEST(Safetensors, WritesTheBytesOfTheFormat) {
 }
 
 TEST(Safetensors, KeepsEveryTypeAndShape) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string path = folder.file("w");
   NamedTensors tensors;
   for (at::ScalarType type : {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong,
@@ -59,7 +60,7 @@ TEST(Safetensors, KeepsEveryTypeAndShape) {
 }
 
 TEST(Safetensors, HoldsNothing) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_safetensors(folder.file("w"), {});
   const SafetensorsFile file(folder.file("w"));
   EXPECT_TRUE(file.entries().empty() && file.metadata().empty());
@@ -67,7 +68,7 @@ TEST(Safetensors, HoldsNothing) {
 
 // Other writers order and pad as they like, and need not align.
 TEST(Safetensors, ReadsWhatOthersWrite) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string header =
       "{ \"z\":{\"shape\":[1],\"dtype\":\"U8\",\"data_offsets\":[0,1]}, \"a\" : {\"dtype\":\"I32\","
       "\"shape\":[],\"data_offsets\":[1,5]} }   ";
@@ -80,7 +81,7 @@ TEST(Safetensors, ReadsWhatOthersWrite) {
 }
 
 TEST(Safetensors, TensorsOutliveTheFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string path = folder.file("w");
   write_safetensors(path, {{"x", at::arange(5000, at::kLong)}});
   std::optional<SafetensorsFile> file(path);
@@ -93,7 +94,7 @@ TEST(Safetensors, TensorsOutliveTheFile) {
 }
 
 TEST(Safetensors, WritingToAReadTensorLeavesTheFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string path = folder.file("w");
   write_safetensors(path, {{"x", at::ones({8})}});
   const std::string before = read_bytes(path);
@@ -103,7 +104,7 @@ TEST(Safetensors, WritingToAReadTensorLeavesTheFile) {
 }
 
 TEST(Safetensors, RefusesWhatTheFormatLacks) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string path = folder.file("w");
   const at::Tensor one = at::ones({1});
   const auto write = [&](const NamedTensors& tensors, const Metadata& metadata = {}) {
@@ -118,4 +119,4 @@ TEST(Safetensors, RefusesWhatTheFormatLacks) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::safetensors_test

@@ -4,9 +4,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/safetensors.h"
-#include "unit/checkpoint/files.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::weights_test {
 namespace {
 
 Graph small_graph() {
@@ -25,7 +26,7 @@ std::vector<at::Tensor> values_of(const Graph& graph, at::ScalarType type) {
 }
 
 TEST(Weights, ComeBackAsTheyWere) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Graph graph = small_graph();
   const auto saved = values_of(graph, at::kDouble);
   save_weights(folder.file("w"), graph, saved);
@@ -41,7 +42,7 @@ TEST(Weights, ComeBackAsTheyWere) {
 }
 
 TEST(Weights, AreConvertedToTheTypeOfTheRun) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Graph graph = small_graph();
   for (at::ScalarType from : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble})
     for (at::ScalarType to : {at::kFloat, at::kDouble}) {
@@ -55,7 +56,7 @@ TEST(Weights, AreConvertedToTheTypeOfTheRun) {
 }
 
 TEST(Weights, ThatDoNotFitAreListedAndNothingIsLoaded) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Graph graph = small_graph();
   write_safetensors(folder.file("w"), {{"conv.weight", at::ones({4, 3, 5, 5})},
                                        {"norm.running_mean", at::ones({4})},
@@ -72,7 +73,7 @@ TEST(Weights, ThatDoNotFitAreListedAndNothingIsLoaded) {
 }
 
 TEST(Weights, ALongListIsCut) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   NamedTensors tensors;
   for (int i = 0; i < 30; ++i)
     tensors.emplace_back(fmt::format("layer{:02}.weight", i), at::ones({1}));
@@ -85,7 +86,7 @@ TEST(Weights, ALongListIsCut) {
 }
 
 TEST(Weights, PyTorchsCountersArePassedOver) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Graph graph;
   graph.add_parameter({"norm.weight", {2}, ParameterRole::kTrainable, {}});
   write_safetensors(folder.file("w"),
@@ -97,7 +98,7 @@ TEST(Weights, PyTorchsCountersArePassedOver) {
 }
 
 TEST(Weights, InceptionsAuxiliaryClassifierIsPassedOverByAModelWithoutOne) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_safetensors(folder.file("w"),
                     {{"fc.bias", at::ones({2})}, {"AuxLogits.fc.bias", at::full({2}, 3.0)}});
   Graph without, with;
@@ -116,7 +117,7 @@ TEST(Weights, InceptionsAuxiliaryClassifierIsPassedOverByAModelWithoutOne) {
 }
 
 TEST(Weights, DenseNetsFirstNamesAreUnderstood) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string layer = "features.denseblock1.denselayer12.";
   Graph graph;
   for (const char* name : {"norm1.weight", "conv1.weight", "norm2.running_var", "conv2.weight"})
@@ -141,7 +142,7 @@ TEST(Weights, DenseNetsFirstNamesAreUnderstood) {
 
 /// A tied parameter has two names in PyTorch's state dict; constants of the code are no weights.
 TEST(Weights, TiedNamesAndConstants) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Graph graph;
   graph.add_parameter({"encode.weight", {2}, ParameterRole::kTrainable, {}});
   Parameter constant{"#constant1", {1}, ParameterRole::kFrozen, {}};
@@ -160,7 +161,7 @@ TEST(Weights, TiedNamesAndConstants) {
 }
 
 TEST(Weights, ADamagedFileIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Graph graph = small_graph();
   auto values = values_of(graph, at::kFloat);
   write_bytes(folder.file("w"), "not weights at all");
@@ -169,4 +170,4 @@ TEST(Weights, ADamagedFileIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::weights_test

@@ -16,7 +16,7 @@
 #include "tessera/data/subset.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::batches_test {
 namespace {
 
 std::vector<int64_t> order(const RandomKey& key, int64_t count) {
@@ -187,4 +187,4 @@ TEST(BatchLoader, RefusesBoxesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::batches_test

@@ -7,9 +7,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/data/open.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 
-namespace tessera {
+namespace tessera::npy_dataset_test {
 namespace {
 
 template <class T>
@@ -23,11 +23,11 @@ class NpyDatasetTest : public testing::Test {
  protected:
   template <class T>
   void images(const std::string& descr, const std::string& shape, int64_t count) {
-    write_file(folder_.file("images.npy"), npy_of<T>(descr, shape, counting<T>(count, 251)));
+    write_bytes(folder_.file("images.npy"), npy_of<T>(descr, shape, counting<T>(count, 251)));
   }
   template <class T>
   void targets(const std::string& descr, const std::string& shape, const std::vector<T>& labels) {
-    write_file(folder_.file("targets.npy"), npy_of<T>(descr, shape, labels));
+    write_bytes(folder_.file("targets.npy"), npy_of<T>(descr, shape, labels));
   }
   std::unique_ptr<Dataset> open(const Shape& shape, const std::string& options = "",
                                 int64_t num_classes = 0) {
@@ -151,4 +151,4 @@ TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npy_dataset_test

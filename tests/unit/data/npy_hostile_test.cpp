@@ -6,10 +6,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/data/npy.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::npy_hostile_test {
 namespace {
 
 std::string dictionary(const std::string& descr, const std::string& order,
@@ -86,13 +86,13 @@ TEST(NpyHostile, EachFileIsRefusedWithItsReason) {
   const ScratchFolder folder;
   for (const Hostile& hostile : hostile_files()) {
     SCOPED_TRACE(hostile.name);
-    write_file(folder.file("bad.npy"), hostile.bytes);
+    write_bytes(folder.file("bad.npy"), hostile.bytes);
     const std::string message =
         message_of<InvalidInput>([&] { NpyArray array(folder.file("bad.npy")); });
     EXPECT_NE(message.find(hostile.complaint), std::string::npos) << message;
     EXPECT_NE(message.find("bad.npy"), std::string::npos) << message;
   }
-  write_file(folder.file("good.npy"), kGood);
+  write_bytes(folder.file("good.npy"), kGood);
   EXPECT_NO_THROW(NpyArray(folder.file("good.npy")));
 }
 
@@ -117,7 +117,7 @@ TEST(NpyHostile, RandomDamageIsRefusedOrHarmless) {
           static_cast<char>(random.between(0, 255));
     if (random.between(0, 3) == 0)
       bytes.resize(static_cast<size_t>(random.between(0, static_cast<int64_t>(bytes.size()))));
-    write_file(folder.file("bad.npy"), bytes);
+    write_bytes(folder.file("bad.npy"), bytes);
     try {
       const NpyArray array(folder.file("bad.npy"));
       array.read(Box::whole(array.shape()), at::empty(array.shape()));
@@ -127,4 +127,4 @@ TEST(NpyHostile, RandomDamageIsRefusedOrHarmless) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npy_hostile_test

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::npy_test {
 namespace {
 
 template <class T>
@@ -17,7 +17,7 @@ void expect_type(const std::string& descr) {
   SCOPED_TRACE(descr);
   const ScratchFolder folder;
   const std::vector<T> values{T(0), T(1), T(100), T(7), T(-3), T(127)};
-  write_file(folder.file("a.npy"), npy_of<T>(descr, "(2, 3)", values));
+  write_bytes(folder.file("a.npy"), npy_of<T>(descr, "(2, 3)", values));
   const NpyArray array(folder.file("a.npy"));
   EXPECT_EQ(array.shape(), (Shape{2, 3}));
   at::Tensor real = at::empty({2, 3}, at::kDouble);
@@ -47,7 +47,7 @@ TEST(Npy, ReadsEveryType) {
 TEST(Npy, LargeIntegersStayExact) {
   const ScratchFolder folder;
   const int64_t large = (int64_t{1} << 53) + 1;
-  write_file(folder.file("a.npy"), npy_of<int64_t>("<i8", "(2,)", {large, -large}));
+  write_bytes(folder.file("a.npy"), npy_of<int64_t>("<i8", "(2,)", {large, -large}));
   at::Tensor labels = at::empty({2}, at::kLong);
   NpyArray(folder.file("a.npy")).read(Box::whole({2}), labels);
   EXPECT_EQ(labels[0].item<int64_t>(), large);
@@ -59,7 +59,7 @@ TEST(Npy, BoxesEqualTheWhole) {
   const Shape shape{5, 2, 13, 7};
   std::vector<float> values(5 * 2 * 13 * 7);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  write_file(folder.file("a.npy"), npy_of("<f4", "(5, 2, 13, 7)", values));
+  write_bytes(folder.file("a.npy"), npy_of("<f4", "(5, 2, 13, 7)", values));
   const NpyArray array(folder.file("a.npy"));
   at::Tensor whole = at::empty(shape);
   array.read(Box::whole(shape), whole);
@@ -81,7 +81,7 @@ TEST(Npy, BoxesEqualTheWhole) {
 
 TEST(Npy, ATargetMayLackAxesOfSizeOne) {
   const ScratchFolder folder;
-  write_file(folder.file("a.npy"), npy_of<uint8_t>("|u1", "(2, 1, 3)", {1, 2, 3, 4, 5, 6}));
+  write_bytes(folder.file("a.npy"), npy_of<uint8_t>("|u1", "(2, 1, 3)", {1, 2, 3, 4, 5, 6}));
   const NpyArray array(folder.file("a.npy"));
   at::Tensor row = at::empty({3}, at::kLong), number = at::empty({}, at::kLong);
   array.read({{1, 2}, {0, 1}, {0, 3}}, row);
@@ -104,7 +104,7 @@ TEST(Npy, AcceptsEveryLegalSpelling) {
       "{'descr': '<f4',\n 'fortran_order': False,\t'shape': ( 2 , 1 ) , }\n\n"};
   for (const std::string& dictionary : legal)
     for (const int version : {1, 2}) {
-      write_file(folder.file("a.npy"), npy_bytes(dictionary, data, version));
+      write_bytes(folder.file("a.npy"), npy_bytes(dictionary, data, version));
       const NpyArray array(folder.file("a.npy"));
       at::Tensor target = at::empty(array.shape(), at::kDouble);
       array.read(Box::whole(array.shape()), target);
@@ -115,11 +115,11 @@ TEST(Npy, AcceptsEveryLegalSpelling) {
 
 TEST(Npy, ANumberWithoutAxesAndAnEmptyArray) {
   const ScratchFolder folder;
-  write_file(folder.file("a.npy"), npy_of<double>("<f8", "()", {2.5}));
+  write_bytes(folder.file("a.npy"), npy_of<double>("<f8", "()", {2.5}));
   at::Tensor number = at::empty({}, at::kDouble);
   NpyArray(folder.file("a.npy")).read(Box(), number);
   EXPECT_EQ(number.item<double>(), 2.5);
-  write_file(folder.file("b.npy"), npy_of<double>("<f8", "(0, 3)", {}));
+  write_bytes(folder.file("b.npy"), npy_of<double>("<f8", "(0, 3)", {}));
   const NpyArray empty(folder.file("b.npy"));
   EXPECT_EQ(empty.shape(), (Shape{0, 3}));
   empty.read(Box::whole({0, 3}), at::empty({0, 3}));
@@ -142,4 +142,4 @@ TEST(Npy, OwnHeadersAreAlignedAndReadBack) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npy_test

@@ -12,10 +12,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/data/npy.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::npy_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,16 +74,16 @@ TEST(NpyWriter, EveryTypeReadsBack) {
 TEST(NpyWriter, TheNameAppearsWithCommitOnly) {
   const ScratchFolder folder;
   const std::string path = folder.file("out.npy");
-  write_file(path, "old");
+  write_bytes(path, "old");
   {
     const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
     writer->write(Box::whole({100}), at::ones({100}));
-    EXPECT_EQ(read_file(path), "old");
+    EXPECT_EQ(read_bytes(path), "old");
     EXPECT_TRUE(fs::exists(NpyWriter::temporary_name(path)));
   }
-  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(read_bytes(path), "old");
   EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
-  write_file(NpyWriter::temporary_name(path), std::string(100000, 'x'));  // left by a killed run
+  write_bytes(NpyWriter::temporary_name(path), std::string(100000, 'x'));  // left by a killed run
   const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
   writer->commit();
   EXPECT_EQ(NpyArray(path).shape(), Shape{100});
@@ -149,9 +149,9 @@ TEST(NpyWriter, AFolderThatIsNotThere) {
               NpyWriter::create(folder.file("none/out.npy"), NpyType::kUint8, {2});
             }).find("No such file or directory"),
             std::string::npos);
-  write_file(folder.file("plain"), "");
+  write_bytes(folder.file("plain"), "");
   EXPECT_THROW(NpyWriter::create(folder.file("plain/out.npy"), NpyType::kUint8, {2}), InvalidInput);
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npy_writer_test

@@ -8,9 +8,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/data/finite.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 
-namespace tessera {
+namespace tessera::open_test {
 namespace {
 
 TEST(Open, KnowsItsNames) {
@@ -44,4 +44,4 @@ TEST(FirstNonFinite, FindsTheFirstInRowMajorOrder) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::open_test

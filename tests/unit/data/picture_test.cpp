@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tessera {
+namespace tessera::picture_test {
 namespace {
 
 int distance(const Colour& a, const Colour& b) {
@@ -82,4 +82,4 @@ TEST(Canvas, LeavesOutWhatIsOutside) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::picture_test

@@ -6,10 +6,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/data/deflate.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::png_test {
 namespace {
 
 /// Inflates blocks of fixed Huffman codes, one bit at a time (RFC 1951, 3.2.6).
@@ -197,7 +197,7 @@ TEST(Png, FilesAreWholeOrNotThere) {
   const ScratchFolder folder;
   const PngImage image{2, 1, 1, {0, 255}};
   write_png(folder.file("a.png"), image);
-  EXPECT_EQ(read_file(folder.file("a.png")), encode_png(image));
+  EXPECT_EQ(read_bytes(folder.file("a.png")), encode_png(image));
   EXPECT_NE(message_of<InvalidInput>([&] {
               write_png(folder.file("none/a.png"), image);
             }).find("No such file"),
@@ -206,4 +206,4 @@ TEST(Png, FilesAreWholeOrNotThere) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::png_test

@@ -12,7 +12,7 @@
 #include "tessera/data/open.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::prefetch_test {
 namespace {
 
 constexpr std::chrono::seconds kLimit(60);
@@ -180,4 +180,4 @@ TEST(Prefetch, ARankWithoutBoxesHasNothingToDo) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::prefetch_test

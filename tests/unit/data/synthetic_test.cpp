@@ -11,10 +11,10 @@
 #include "tessera/base/error.h"
 #include "tessera/data/open.h"
 #include "tessera/data/scene.h"
-#include "tests/unit/data/scratch_folder.h"
+#include "tests/unit/data/npy_bytes.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::synthetic_test {
 namespace {
 
 Box random_part(Random& random, const Shape& shape) {
@@ -239,4 +239,4 @@ TEST(Synthetic, RefusesWhatItCannotDraw) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::synthetic_test

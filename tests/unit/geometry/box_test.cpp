@@ -7,7 +7,7 @@
 #include "tessera/base/error.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::box_test {
 namespace {
 
 TEST(Range, EmptyRangesAddNothingAndLieEverywhere) {
@@ -57,4 +57,4 @@ TEST(Box, RefusesMixedAndTooManyAxes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::box_test

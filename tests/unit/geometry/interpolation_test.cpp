@@ -13,7 +13,7 @@
 #include "tessera/geometry/window.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::interpolation_test {
 namespace {
 
 constexpr auto kNearest = InterpolationMode::kNearest;
@@ -262,4 +262,4 @@ TEST(Interpolation, RefusesOutputsThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::interpolation_test

@@ -10,7 +10,7 @@
 #include "tessera/base/error.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::layout_test {
 namespace {
 
 std::vector<int> scan(const Layout& layout, const Box& box) {
@@ -165,4 +165,4 @@ TEST(Layout, EqualsByShapeAndPieces) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::layout_test

@@ -11,7 +11,7 @@
 #include "tessera/base/error.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::split_test {
 namespace {
 
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
@@ -161,4 +161,4 @@ TEST(Split, RefusesImpossibleArguments) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::split_test

@@ -9,7 +9,7 @@
 #include "tessera/geometry/transfer.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::transfer_adjoint_test {
 namespace {
 
 /// A buffer that holds one box, as a piece or a need does.
@@ -116,4 +116,4 @@ TEST(TransferAdjoint, OwnersReceiveTheSumOverAllNeeds) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::transfer_adjoint_test

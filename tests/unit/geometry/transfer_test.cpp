@@ -12,7 +12,7 @@
 #include "tessera/geometry/split.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::transfer_test {
 namespace {
 
 /// A rows x columns grid over a 2-D shape, one rank per piece.
@@ -167,4 +167,4 @@ TEST(Transfer, RefusesNeedsWithOtherAxes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::transfer_test

@@ -10,7 +10,7 @@
 #include "tessera/base/error.h"
 #include "tests/unit/geometry/random_layout.h"
 
-namespace tessera {
+namespace tessera::window_test {
 namespace {
 
 enum class Kind { kConvolution, kTransposed, kPooling };
@@ -204,4 +204,4 @@ TEST(Window, RefusesImpossibleSizes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::window_test

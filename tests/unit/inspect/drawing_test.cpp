@@ -9,14 +9,14 @@
 
 #include "tessera/inspect/dot.h"
 #include "tessera/inspect/svg.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/inspect/example_graphs.h"
-#include "unit/inspect/markup.h"
+#include "tests/unit/inspect/example_graphs.h"
+#include "tests/unit/inspect/markup.h"
 
-namespace tessera {
+namespace tessera::drawing_test {
 namespace {
 
 size_t count_ids(const std::vector<XmlElement>& elements, const std::string& prefix) {
@@ -165,4 +165,4 @@ TEST(Families, KnowTheOperatorsOfTheZoo) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::drawing_test

@@ -1,16 +1,16 @@
-#include "unit/inspect/example_graphs.h"
+#include "tests/unit/inspect/example_graphs.h"
 
 #include <fmt/format.h>
 
-#include "tessera/ops/add.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/concat.h"
 
 namespace tessera {
 namespace {

@@ -5,20 +5,20 @@
 #include <gtest/gtest.h>
 
 #include "tessera/inspect/table.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/transposed_convolution.h"
-#include "unit/inspect/example_graphs.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/flatten.h"
+#include "tessera/ops/shape/interpolate.h"
+#include "tessera/ops/shape/pad.h"
+#include "tests/unit/inspect/example_graphs.h"
 
-namespace tessera {
+namespace tessera::halo_test {
 namespace {
 
 using Halo = std::vector<HaloAxis>;
@@ -126,4 +126,4 @@ TEST(Halo, ALossReadsItsOwnPixels) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::halo_test

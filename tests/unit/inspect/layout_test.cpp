@@ -7,13 +7,13 @@
 
 #include "tessera/inspect/graph_layout.h"
 #include "tessera/inspect/spread_out.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/inspect/example_graphs.h"
+#include "tests/unit/inspect/example_graphs.h"
 
-namespace tessera {
+namespace tessera::layout_test {
 namespace {
 
 /// All boxes, from top to bottom.
@@ -161,4 +161,4 @@ TEST(SpreadOut, KeepsWhatFitsAndMovesTheRestLeast) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::layout_test

@@ -1,4 +1,4 @@
-#include "unit/inspect/markup.h"
+#include "tests/unit/inspect/markup.h"
 
 #include <cctype>
 #include <stdexcept>

@@ -4,17 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/flatten.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/inspect/example_graphs.h"
+#include "tests/unit/inspect/example_graphs.h"
 
-namespace tessera {
+namespace tessera::profile_test {
 namespace {
 
 const OperatorProfile& row(const GraphProfile& profile, const std::string& name) {
@@ -153,4 +153,4 @@ TEST(Profile, AnEmptyGraph) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::profile_test

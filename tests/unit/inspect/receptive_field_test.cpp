@@ -12,20 +12,20 @@
 
 #include "tessera/base/error.h"
 #include "tessera/inspect/table.h"
-#include "tessera/ops/add.h"
-#include "tessera/ops/concat.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/interpolate.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/transposed_convolution.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/concat.h"
+#include "tessera/ops/shape/interpolate.h"
+#include "tessera/ops/shape/pad.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/inspect/example_graphs.h"
+#include "tests/unit/inspect/example_graphs.h"
 
-namespace tessera {
+namespace tessera::receptive_field_test {
 namespace {
 
 ValueId value_named(const Graph& graph, const std::string& name) {
@@ -227,4 +227,4 @@ TEST(ReceptiveField, OfADeepNetwork) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::receptive_field_test

@@ -8,12 +8,12 @@
 #include <sstream>
 
 #include "tessera/inspect/text.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/pointwise/relu.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/inspect/example_graphs.h"
+#include "tests/unit/inspect/example_graphs.h"
 
-namespace tessera {
+namespace tessera::table_test {
 namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -158,4 +158,4 @@ TEST(Text, Shortened) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::table_test

@@ -9,10 +9,10 @@
 #include "tessera/data/noise.h"
 #include "tessera/graph/gradient_flow.h"
 #include "tessera/graph/reference.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/pooling.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/pool/pooling.h"
 
-namespace tessera {
+namespace tessera::add_losses_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -154,4 +154,4 @@ TEST(AddLosses, NoiseIsLegalForTheTargets) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::add_losses_test

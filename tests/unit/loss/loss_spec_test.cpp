@@ -6,7 +6,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::loss_spec_test {
 namespace {
 
 template <class Options>
@@ -125,4 +125,4 @@ TEST(LossSpec, HelpNamesEveryTermAndKey) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::loss_spec_test

@@ -7,7 +7,7 @@
 #include "tessera/lower/lower.h"
 #include "tessera/zoo/zoo.h"
 
-namespace tessera {
+namespace tessera::checker_test {
 namespace {
 
 class Checker : public testing::Test {
@@ -132,4 +132,4 @@ TEST_F(Checker, SeesADeadlockOfRendezvousSends) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checker_test

@@ -13,17 +13,17 @@
 #include "tessera/base/error.h"
 #include "tessera/lower/early.h"
 #include "tessera/lower/rewrite.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/dice.h"
-#include "tessera/ops/regression_loss.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/resize_labels.h"
-#include "tessera/ops/spatial_reduction.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/loss/dice.h"
+#include "tessera/ops/loss/regression_loss.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/spatial_reduction.h"
+#include "tessera/ops/shape/resize_labels.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/refusal.h"
+#include "tests/unit/refusal.h"
 
-namespace tessera {
+namespace tessera::chunks_test {
 namespace {
 
 NodeId num_nodes(const Graph& graph) { return static_cast<NodeId>(graph.nodes().size()); }
@@ -233,4 +233,4 @@ TEST(Early, NothingWhereNothingNeedsIt) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::chunks_test

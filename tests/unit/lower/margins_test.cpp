@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "tessera/lower/lower.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/pooling.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/pooling.h"
 
-namespace tessera {
+namespace tessera::margins_test {
 namespace {
 
 template <class T>
@@ -121,4 +121,4 @@ TEST(Margins, AlignedPoolsExchangeNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::margins_test

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "tessera/lower/lower.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/regression_loss.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/regression_loss.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/zoo/zoo.h"
 
-namespace tessera {
+namespace tessera::memory_test {
 namespace {
 
 int64_t largest_peak(const Graph& graph, const Plan& plan, const LowerOptions& options = {}) {
@@ -85,4 +85,4 @@ TEST(Memory, OneForwardOneBackwardHoldsAsManyMicroBatchesAsStages) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::memory_test

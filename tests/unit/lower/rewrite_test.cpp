@@ -5,17 +5,17 @@
 #include "tessera/lower/buckets.h"
 #include "tessera/lower/lower.h"
 #include "tessera/lower/rewrite.h"
-#include "tessera/ops/arithmetic.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/flatten.h"
-#include "tessera/ops/global_pool.h"
-#include "tessera/ops/linear.h"
-#include "tessera/ops/relu.h"
-#include "tessera/ops/spatial_reduction.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/spatial_reduction.h"
+#include "tessera/ops/shape/flatten.h"
 #include "tessera/zoo/zoo.h"
 
-namespace tessera {
+namespace tessera::rewrite_test {
 namespace {
 
 std::vector<std::string> kinds(const Graph& graph) {
@@ -180,4 +180,4 @@ TEST(Buckets, StartBeforeBackwardEnds) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::rewrite_test

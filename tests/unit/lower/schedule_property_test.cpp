@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "unit/lower/schedule_cases.h"
+#include "tests/unit/lower/schedule_cases.h"
 
-namespace tessera {
+namespace tessera::schedule_property_test {
 namespace {
 
 using Key = std::tuple<TaskKind, int, int>;
@@ -256,4 +256,4 @@ TEST(ScheduleProperty, ManyStagesAndMicroBatches) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::schedule_property_test

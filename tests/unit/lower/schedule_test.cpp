@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
-#include "unit/lower/schedule_cases.h"
-#include "unit/refusal.h"
+#include "tests/unit/lower/schedule_cases.h"
+#include "tests/unit/refusal.h"
 
-namespace tessera {
+namespace tessera::schedule_test {
 namespace {
 
 // ---- Drawings -----------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ TEST(ScheduleFormula, CostsSetTheTimes) {
 // ---- Refusals -----------------------------------------------------------------------------------
 
 std::string refusal(const Pipeline& pipeline, ScheduleKind kind) {
-  return refusal([&] { schedule_tasks(pipeline, kind); });
+  return tessera::refusal([&] { schedule_tasks(pipeline, kind); });
 }
 
 TEST(ScheduleRefusal, InterleavedNeedsAFittingPipeline) {
@@ -224,4 +224,4 @@ TEST(ScheduleRefusal, BrokenPipelinesAreOurBug) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::schedule_test

@@ -11,14 +11,14 @@
 #include "tessera/base/error.h"
 #include "tessera/lower/lower.h"
 #include "tessera/lower/micro_batch_norm.h"
-#include "tessera/ops/batch_norm.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/cross_entropy.h"
-#include "tessera/ops/dice.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/loss/dice.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/pointwise/relu.h"
 #include "tessera/zoo/zoo.h"
 
-namespace tessera {
+namespace tessera::stage_programs_test {
 namespace {
 
 using enum ScheduleKind;
@@ -332,4 +332,4 @@ TEST(MicroBatches, RunningStatisticsNeedNoQuestion) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::stage_programs_test

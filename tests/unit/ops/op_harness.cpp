@@ -1,12 +1,12 @@
-#include "op_harness.h"
+#include "tests/unit/ops/op_harness.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "piece_run.h"
-#include "random_views.h"
+#include "tests/unit/ops/piece_run.h"
+#include "tests/unit/ops/random_views.h"
 
 namespace tessera {
 namespace {

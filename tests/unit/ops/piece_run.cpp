@@ -1,4 +1,4 @@
-#include "piece_run.h"
+#include "tests/unit/ops/piece_run.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

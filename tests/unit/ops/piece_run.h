@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "op_harness.h"
-#include "random_views.h"
+#include "tests/unit/ops/op_harness.h"
+#include "tests/unit/ops/random_views.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "random_views.h"
+#include "tests/unit/ops/random_views.h"
 
 #include <limits>
 #include <numeric>

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "op_harness.h"
+#include "tests/unit/ops/op_harness.h"
 
 namespace tessera {
 

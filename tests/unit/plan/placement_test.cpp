@@ -6,7 +6,7 @@
 #include "tessera/geometry/split.h"
 #include "tessera/zoo/zoo.h"
 
-namespace tessera {
+namespace tessera::placement_test {
 namespace {
 
 TEST(Placement, CutsTheLevelsOfAUnetAtTheSamePlaces) {
@@ -180,4 +180,4 @@ TEST(Placement, SpreadsTheFeaturesOfAMicroBatchOverItsStage) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::placement_test

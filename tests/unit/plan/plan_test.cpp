@@ -4,7 +4,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::plan_test {
 namespace {
 
 const ValueType kImage = ValueType::image({2, 3, 16, 20});
@@ -192,4 +192,4 @@ TEST(ScheduleKind, HasNames) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::plan_test

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/simulate/hand_made.h"
+#include "tests/unit/simulate/hand_made.h"
 
-namespace tessera {
+namespace tessera::draw_timeline_test {
 namespace {
 
 using namespace hand_made;
@@ -72,4 +72,4 @@ step 0 units, 0.0% idle
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::draw_timeline_test

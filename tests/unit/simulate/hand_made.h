@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tessera/lower/program.h"
-#include "tessera/ops/relu.h"
+#include "tessera/ops/pointwise/relu.h"
 
 namespace tessera::hand_made {
 

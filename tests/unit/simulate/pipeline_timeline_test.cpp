@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "tessera/lower/lower.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/regression_loss.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/regression_loss.h"
 #include "tessera/simulate/draw_timeline.h"
 #include "tessera/simulate/timeline.h"
 
-namespace tessera {
+namespace tessera::pipeline_timeline_test {
 namespace {
 
 /// Equal convolutions in a row, convolution i on stage i % stages.
@@ -110,4 +110,4 @@ TEST(PipelineTimeline, AnUnevenStageShowsInFlops) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::pipeline_timeline_test

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
-#include "unit/simulate/hand_made.h"
+#include "tests/unit/simulate/hand_made.h"
 
-namespace tessera {
+namespace tessera::timeline_test {
 namespace {
 
 using namespace hand_made;
@@ -196,4 +196,4 @@ TEST_F(FlopsTimeline, ALateReceiveCostsNothingMore) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::timeline_test

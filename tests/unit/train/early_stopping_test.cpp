@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "unit/refusal.h"
+#include "tests/unit/refusal.h"
 
-namespace tessera {
+namespace tessera::early_stopping_test {
 namespace {
 
 using Mode = EarlyStopping::Mode;
@@ -71,4 +71,4 @@ TEST(EarlyStopping, RefusesNegativeOptions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::early_stopping_test

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "unit/refusal.h"
-#include "unit/train/scratch_folder.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::metrics_file_test {
 namespace {
 
 const std::vector<std::string> kColumns{"loss", "lr"};
@@ -23,11 +23,11 @@ void write_rows(MetricsFile& metrics, int64_t first, int64_t last) {
 TEST(MetricsFile, WritesAHeaderAndRows) {
   const ScratchFolder folder;
   MetricsFile metrics(folder / "metrics.csv", {"loss", "val_iou"}, std::nullopt);
-  EXPECT_EQ(read_text(folder / "metrics.csv"), "step,loss,val_iou\n");
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss,val_iou\n");
   metrics.append(1, {0.1, std::nullopt});
   metrics.append(2, {3.0, 1.0 / 3});
   metrics.append(3, {std::numeric_limits<double>::quiet_NaN(), 1e-30});
-  EXPECT_EQ(read_text(folder / "metrics.csv"),
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"),
             "step,loss,val_iou\n1,0.1,\n2,3,0.3333333333333333\n3,nan,1e-30\n")
       << "rows must be there before the file is closed";
   metrics.sync();
@@ -35,9 +35,9 @@ TEST(MetricsFile, WritesAHeaderAndRows) {
 
 TEST(MetricsFile, ANewRunStartsAnew) {
   const ScratchFolder folder;
-  write_text(folder / "metrics.csv", "something else\n1,2,3\n");
+  write_bytes(folder / "metrics.csv", "something else\n1,2,3\n");
   MetricsFile metrics(folder / "metrics.csv", kColumns, std::nullopt);
-  EXPECT_EQ(read_text(folder / "metrics.csv"), "step,loss,lr\n");
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss,lr\n");
 }
 
 TEST(MetricsFile, AResumedRunsFileIsLikeAnUninterruptedOnes) {
@@ -53,36 +53,36 @@ TEST(MetricsFile, AResumedRunsFileIsLikeAnUninterruptedOnes) {
     }
     MetricsFile resumed(folder / "resumed.csv", kColumns, checkpoint);
     write_rows(resumed, checkpoint + 1, 20);
-    EXPECT_EQ(read_text(folder / "resumed.csv"), read_text(folder / "whole.csv")) << checkpoint;
+    EXPECT_EQ(read_bytes(folder / "resumed.csv"), read_bytes(folder / "whole.csv")) << checkpoint;
   }
 }
 
 TEST(MetricsFile, ARowThatAKillCutShortIsDropped) {
   const ScratchFolder folder;
-  write_text(folder / "metrics.csv", "step,loss,lr\n1,0.5,0.1\n2,0.4");
+  write_bytes(folder / "metrics.csv", "step,loss,lr\n1,0.5,0.1\n2,0.4");
   MetricsFile metrics(folder / "metrics.csv", kColumns, 2);
   metrics.append(2, {0.4, 0.1});
-  EXPECT_EQ(read_text(folder / "metrics.csv"), "step,loss,lr\n1,0.5,0.1\n2,0.4,0.1\n");
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss,lr\n1,0.5,0.1\n2,0.4,0.1\n");
 
-  write_text(folder / "metrics.csv", "step,lo");
+  write_bytes(folder / "metrics.csv", "step,lo");
   MetricsFile header(folder / "metrics.csv", kColumns, 0);
-  EXPECT_EQ(read_text(folder / "metrics.csv"), "step,loss,lr\n");
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss,lr\n");
 }
 
 TEST(MetricsFile, ResumesWithoutAFile) {
   const ScratchFolder folder;
   MetricsFile metrics(folder / "metrics.csv", kColumns, 7);
   metrics.append(8, {0.5, 0.1});
-  EXPECT_EQ(read_text(folder / "metrics.csv"), "step,loss,lr\n8,0.5,0.1\n");
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss,lr\n8,0.5,0.1\n");
 }
 
 TEST(MetricsFile, RefusesAFileThatIsNotItsOwn) {
   const ScratchFolder folder;
-  write_text(folder / "metrics.csv", "step,loss\n1,0.5\n");
+  write_bytes(folder / "metrics.csv", "step,loss\n1,0.5\n");
   expect_refusal([&] { MetricsFile(folder / "metrics.csv", kColumns, 1); },
                  "has the columns step,loss, this run writes step,loss,lr");
-  EXPECT_EQ(read_text(folder / "metrics.csv"), "step,loss\n1,0.5\n") << "it must stay as it was";
-  write_text(folder / "metrics.csv", "step,loss,lr\n1,0.5,0.1\nhello\n");
+  EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss\n1,0.5\n") << "it must stay as it was";
+  write_bytes(folder / "metrics.csv", "step,loss,lr\n1,0.5,0.1\nhello\n");
   expect_refusal([&] { MetricsFile(folder / "metrics.csv", kColumns, 1); },
                  "metrics.csv:3: \"hello\" does not start with a step");
 }
@@ -94,4 +94,4 @@ TEST(MetricsFile, RefusesAFolderThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::metrics_file_test

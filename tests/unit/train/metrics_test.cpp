@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
-#include "unit/refusal.h"
+#include "tests/unit/refusal.h"
 
-namespace tessera {
+namespace tessera::metrics_test {
 namespace {
 
 constexpr int64_t kIgnored = 255;
@@ -167,4 +167,4 @@ TEST(Scores, WithoutPixelsThereAreNone) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::metrics_test

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-namespace tessera {
+namespace tessera::progress_test {
 namespace {
 
 class ProgressTest : public testing::Test {
@@ -162,4 +162,4 @@ TEST(FormatDuration, GrowsWithTheTime) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::progress_test

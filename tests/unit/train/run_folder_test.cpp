@@ -10,10 +10,10 @@
 
 #include "tessera/train/machine.h"
 #include "tessera/train/metrics_file.h"
-#include "unit/refusal.h"
-#include "unit/train/scratch_folder.h"
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
 
-namespace tessera {
+namespace tessera::run_folder_test {
 namespace {
 
 RunDescription description() {
@@ -26,7 +26,7 @@ RunDescription description() {
 }
 
 nlohmann::json read_run(const RunFolder& folder) {
-  return nlohmann::json::parse(read_text(folder.file("run.json")));
+  return nlohmann::json::parse(read_bytes(folder.file("run.json")));
 }
 
 /// While alive, no file may grow beyond `bytes`: writes fail as they do on a full disk.
@@ -99,7 +99,7 @@ TEST(RunFolder, RemembersEveryStart) {
 TEST(RunFolder, ResumesOverADescriptionThatCannotBeRead) {
   const ScratchFolder scratch;
   const RunFolder folder(scratch / "run");
-  write_text(folder.file("run.json"), "{\"conf");
+  write_bytes(folder.file("run.json"), "{\"conf");
   RunDescription start = description();
   start.resumed_at = 5;
   folder.write_description(start);
@@ -109,7 +109,7 @@ TEST(RunFolder, ResumesOverADescriptionThatCannotBeRead) {
 
 TEST(RunFolder, RefusesAFolderThatCannotBe) {
   const ScratchFolder scratch;
-  write_text(scratch / "file", "x");
+  write_bytes(scratch / "file", "x");
   expect_refusal([&] { RunFolder(scratch / "file"); }, "[run folder] cannot");
   expect_refusal([&] { RunFolder(scratch / "file/run"); }, "Not a directory");
   expect_refusal([&] { RunFolder("/proc/tessera/run"); },
@@ -134,7 +134,7 @@ TEST(RunFolder, AFullDiskLeavesTheOldFile) {
     const FileSizeLimit limit(5000);
     expect_refusal([&] { replace_file(folder.file("run.json"), text); }, "File too large");
   }
-  EXPECT_EQ(read_text(folder.file("run.json")), "old");
+  EXPECT_EQ(read_bytes(folder.file("run.json")), "old");
   EXPECT_FALSE(std::filesystem::exists(folder.file("run.json.tmp")));
 }
 
@@ -159,8 +159,8 @@ TEST(RunFolder, MetricsOnAFullDiskAreAnErrorAndGoOnAfterIt) {
   for (int64_t step = written - 2; step <= written + 5; ++step) resumed.append(step, {0.25});
   std::string expected = "step,loss\n";
   for (int64_t step = 1; step <= written + 5; ++step) expected += fmt::format("{},0.25\n", step);
-  EXPECT_EQ(read_text(path), expected);
+  EXPECT_EQ(read_bytes(path), expected);
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::run_folder_test

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "tessera/zoo/zoo.h"
-#include "unit/zoo/named_shapes.h"
+#include "tests/unit/zoo/named_shapes.h"
 
-namespace tessera {
+namespace tessera::build_test {
 namespace {
 
 std::vector<std::string> parameter_names(const Graph& graph) {
@@ -214,4 +214,4 @@ TEST(Build, StridesFollowTheLevels) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::build_test

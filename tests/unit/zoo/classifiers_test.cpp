@@ -8,9 +8,9 @@
 #include <map>
 
 #include "tessera/zoo/zoo.h"
-#include "unit/zoo/named_shapes.h"
+#include "tests/unit/zoo/named_shapes.h"
 
-namespace tessera {
+namespace tessera::classifiers_test {
 namespace {
 
 std::map<std::string, Shape> parameters_of(const std::string& spec) {
@@ -141,4 +141,4 @@ TEST(Classifiers, IdentitiesOfPreActivationAreBare) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::classifiers_test

@@ -6,9 +6,9 @@
 
 #include "tessera/graph/reference.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/zoo/random_start.h"
+#include "tests/unit/zoo/random_start.h"
 
-namespace tessera {
+namespace tessera::run_test {
 namespace {
 
 struct Case {
@@ -61,4 +61,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"unet3d:base=2,depth=3", {1, 2, 9, 8, 7}}));
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::run_test

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "tessera/zoo/zoo.h"
-#include "unit/zoo/named_shapes.h"
+#include "tests/unit/zoo/named_shapes.h"
 
-namespace tessera {
+namespace tessera::segmenters_test {
 namespace {
 
 void expect_shapes(const Graph& graph, const std::map<std::string, Shape>& expected) {
@@ -94,4 +94,4 @@ TEST(Segmenters, StridesOfResampledMapsAreThoseOfTheirLevel) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::segmenters_test

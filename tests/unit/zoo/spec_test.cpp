@@ -8,7 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/zoo/zoo.h"
 
-namespace tessera {
+namespace tessera::spec_test {
 namespace {
 
 /// The message of the InvalidInput that `build_model` throws; empty where it throws none.
@@ -178,4 +178,4 @@ TEST(Spec, RefusesMoreElementsThanCanBeCounted) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::spec_test

@@ -7,9 +7,9 @@
 
 #include "tessera/graph/reference.h"
 #include "tessera/zoo/zoo.h"
-#include "unit/zoo/random_start.h"
+#include "tests/unit/zoo/random_start.h"
 
-namespace tessera {
+namespace tessera::written_test {
 namespace {
 
 /// Parameters by name, and layers with PyTorch's conventions.
@@ -175,4 +175,4 @@ TEST(Written, Fcn) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::written_test

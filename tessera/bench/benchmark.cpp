@@ -1,0 +1,162 @@
+#include "tessera/bench/benchmark.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tessera/bench/gather_trace.h"
+#include "tessera/data/noise.h"
+#include "tessera/optim/optimiser.h"
+#include "tessera/report/task_events.h"
+#include "tessera/runtime/rank_session.h"
+
+namespace tessera {
+namespace {
+
+double now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
+}
+
+double percentile(std::vector<double> values, double fraction) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double position = fraction * static_cast<double>(values.size() - 1);
+  const size_t low = static_cast<size_t>(position);
+  const size_t high = std::min(low + 1, values.size() - 1);
+  return values[low] + (position - static_cast<double>(low)) * (values[high] - values[low]);
+}
+
+/// Draws every box once and then copies: drawing noise takes longer than a small network's step.
+class NoiseCache {
+ public:
+  NoiseCache(const Graph& graph, uint64_t seed) : graph_(graph), seed_(seed) {}
+
+  void load(ValueId input, const Box& box, at::Tensor target) {
+    at::Tensor& drawn = drawn_[to_string(box) + graph_.value(input).name];
+    if (!drawn.defined()) {
+      drawn = at::empty(box.shape(), target.options());
+      load_noise(graph_, input, seed_, 0, box, drawn);
+    }
+    target.copy_(drawn);
+  }
+
+ private:
+  const Graph& graph_;
+  uint64_t seed_;
+  std::map<std::string, at::Tensor> drawn_;
+};
+
+/// One block of every rank, in rank order, on every rank.
+template <class T>
+std::vector<T> gather_blocks(RankSession& session, const std::vector<T>& own) {
+  const size_t ranks = session.everyone().size();
+  const int64_t bytes = static_cast<int64_t>(own.size() * sizeof(T));
+  std::vector<T> all(own.size() * ranks);
+  std::copy(own.begin(), own.end(),
+            all.begin() + static_cast<std::ptrdiff_t>(own.size()) * session.transport().rank());
+  AllGather gather(session.transport(), session.everyone(), std::vector<int64_t>(ranks, bytes),
+                   all.data());
+  gather.finish();
+  return all;
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+/// `session`, `optimiser` and `noise` outlive it.
+StepContext step_context(RankSession& session, const BenchOptions& options, Optimiser& optimiser,
+                         NoiseCache& noise) {
+  StepContext context;
+  context.seed = options.seed;
+  context.load = [&](ValueId input, const Box& box, at::Tensor target) {
+    noise.load(input, box, target);
+  };
+  context.update = [&] {
+    optimiser.step(session.parameters().values(), session.parameters().gradients());
+  };
+  return context;
+}
+
+/// Milliseconds of each timed step on this rank.
+std::vector<double> time_steps(RankSession& session, StepContext context,
+                               const BenchOptions& options, TransportCounters* before) {
+  std::vector<double> durations;
+  for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
+    barrier(session.transport(), session.everyone());
+    if (i == options.warmup) *before = session.counters();
+    const double start = now_ms();
+    context.step = i;
+    session.executor().run(context);
+    if (i >= options.warmup) durations.push_back(now_ms() - start);
+  }
+  return durations;
+}
+
+/// One more step; all ranks' clocks start together, as far as messages can tell.
+std::vector<TraceEvent> trace_step(RankSession& session, const Lowered& lowered,
+                                   StepContext context, TraceRecorder::Detail detail) {
+  TraceRecorder recorder(lowered.graph, session.transport().rank(), detail);
+  context.trace = &recorder;
+  barrier(session.transport(), session.everyone());
+  recorder.start();
+  session.executor().run(context);
+  recorder.finish();
+  return gather_trace(session.transport(), session.everyone(), recorder.events());
+}
+
+}  // namespace
+
+BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
+  LowerOptions lowering;
+  lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
+  const Lowered lowered = lower(graph, options.plan, lowering);
+  RankSession session(lowered, transport, {options.real, options.seed, options.threads});
+  const std::unique_ptr<Optimiser> optimiser = sgd({});
+  NoiseCache noise(lowered.graph, options.seed);
+  const StepContext context = step_context(session, options, *optimiser, noise);
+  TransportCounters before;
+  const std::vector<double> own = time_steps(session, context, options, &before);
+  const TransportCounters after = session.counters();
+
+  RankMeasurement measured;
+  measured.peak_value_bytes = session.executor().memory().peak_value_bytes;
+  measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
+  measured.parameter_bytes =
+      session.parameters().bytes() +
+      (options.update ? optimiser->state_copies() * session.parameters().gradient_bytes() : 0);
+  measured.bytes_sent = (after.bytes_sent - before.bytes_sent) / options.iterations;
+  measured.messages = (after.messages - before.messages) / options.iterations;
+  measured.blocked_ms = 1000 * (after.blocked_seconds - before.blocked_seconds) /
+                        static_cast<double>(options.iterations);
+  measured.peak_rss_bytes = peak_rss_bytes();
+
+  BenchReport report;
+  report.ranks = options.plan.num_ranks();
+  report.loss = session.executor().loss();
+  report.per_rank = gather_blocks(session, std::vector<RankMeasurement>{measured});
+  const std::vector<double> all = gather_blocks(session, own);
+  std::vector<double> slowest(own.size(), 0);
+  for (size_t i = 0; i < all.size(); ++i)
+    slowest[i % own.size()] = std::max(slowest[i % own.size()], all[i]);
+  report.median_ms = percentile(slowest, 0.5);
+  report.p10_ms = percentile(slowest, 0.1);
+  report.p90_ms = percentile(slowest, 0.9);
+  if (options.trace) {
+    report.trace = trace_step(session, lowered, context, *options.trace);
+    report.rank_names = rank_names(lowered.programs);
+  }
+  return report;
+}
+
+BenchReport benchmark(const Graph& graph, const BenchOptions& options) {
+  return report_from_threads<BenchReport>(
+      options.plan.num_ranks(), options.threads, options.timeout_seconds,
+      [&](Transport& transport) { return benchmark(graph, options, transport); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#include "tessera/bench/gather_trace.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/comm/group.h"
+
+namespace tessera {
+namespace {
+
+/// Every member's text, in group order.
+std::vector<std::string> gather_text(Transport& transport, const Group& group,
+                                     const std::string& own) {
+  const int member = member_of(transport, group);
+  std::vector<int64_t> sizes(group.size(), 0);
+  sizes[member] = static_cast<int64_t>(own.size());
+  AllGather(transport, group, std::vector<int64_t>(group.size(), sizeof(int64_t)), sizes.data())
+      .finish();
+
+  std::string all(std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), '\0');
+  std::copy(own.begin(), own.end(),
+            all.begin() + std::accumulate(sizes.begin(), sizes.begin() + member, int64_t{0}));
+  AllGather(transport, group, sizes, all.data()).finish();
+
+  std::vector<std::string> texts;
+  size_t begin = 0;
+  for (int64_t size : sizes) {
+    texts.push_back(all.substr(begin, size));
+    begin += size;
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<TraceEvent> gather_trace(Transport& transport, const Group& group,
+                                     const std::vector<TraceEvent>& own) {
+  std::vector<TraceEvent> events;
+  const std::vector<std::string> texts = gather_text(transport, group, events_to_json(own));
+  for (const std::string& text : texts) {
+    const std::vector<TraceEvent> of_rank = events_from_json(text);
+    events.insert(events.end(), of_rank.begin(), of_rank.end());
+  }
+  return events;
+}
+
+}  // namespace tessera

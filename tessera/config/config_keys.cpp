@@ -1,0 +1,293 @@
+#include "tessera/config/config_keys.h"
+
+#include <optional>
+#include <type_traits>
+
+#include "tessera/base/error.h"
+#include "tessera/plan/schedule_kind.h"
+
+namespace tessera {
+namespace {
+
+using End = ConfigInterval::End;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+template <class T>
+constexpr ConfigType type_of() {
+  if constexpr (std::is_same_v<T, bool>) return ConfigType::kFlag;
+  if constexpr (std::is_same_v<T, double>) return ConfigType::kReal;
+  if constexpr (std::is_same_v<T, std::string>) return ConfigType::kText;
+  return ConfigType::kWhole;
+}
+
+/// How a member's type travels in a ConfigValue.
+template <class T>
+using Carrier = std::conditional_t<std::is_same_v<T, uint64_t>, int64_t, T>;
+
+template <class T>
+ConfigKey key(const char* option, const char* name, const char* help, T TrainConfig::*member) {
+  ConfigKey key{.table = {}, .name = name, .option = option, .help = help, .get = {}, .set = {}};
+  key.type = type_of<T>();
+  key.get = [member](const TrainConfig& config) -> ConfigValue {
+    return static_cast<Carrier<T>>(config.*member);
+  };
+  key.set = [member](TrainConfig& config, const ConfigValue& value) {
+    config.*member = static_cast<T>(std::get<Carrier<T>>(value));
+  };
+  return key;
+}
+
+template <class T>
+ConfigKey key(const char* option, const char* name, const char* help,
+              std::optional<T> TrainConfig::*member) {
+  ConfigKey key{.table = {}, .name = name, .option = option, .help = help, .get = {}, .set = {}};
+  key.type = type_of<T>();
+  key.get = [member](const TrainConfig& config) {
+    return config.*member ? ConfigValue(*(config.*member)) : ConfigValue();
+  };
+  key.set = [member](TrainConfig& config, const ConfigValue& value) {
+    if (std::holds_alternative<std::monostate>(value))
+      (config.*member).reset();
+    else
+      config.*member = std::get<T>(value);
+  };
+  return key;
+}
+
+ConfigKey at_least(double low, ConfigKey key) {
+  key.interval = {low, kInfinity, End::kClosed, End::kOpen};
+  return key;
+}
+ConfigKey above(double low, ConfigKey key) {
+  key.interval = {low, kInfinity, End::kOpen, End::kOpen};
+  return key;
+}
+/// In [low, high).
+ConfigKey below(double low, double high, ConfigKey key) {
+  key.interval = {low, high, End::kClosed, End::kOpen};
+  return key;
+}
+/// In [low, high].
+ConfigKey within(double low, double high, ConfigKey key) {
+  key.interval = {low, high, End::kClosed, End::kClosed};
+  return key;
+}
+ConfigKey one_of(std::vector<std::string> choices, ConfigKey key) {
+  key.choices = std::move(choices);
+  return key;
+}
+ConfigKey excluding(std::vector<std::string> options, ConfigKey key) {
+  key.excludes = std::move(options);
+  return key;
+}
+ConfigKey sizes(ConfigKey key) {
+  key.type = ConfigType::kSizes;
+  return key;
+}
+ConfigKey grids(ConfigKey key) {
+  key.type = ConfigType::kGrids;
+  return key;
+}
+
+using Config = TrainConfig;
+using Keys = std::vector<ConfigKey>;
+
+Keys model_keys() {
+  return {
+      key("MODEL", "name",
+          "zoo model with options: unet2d:base=16,classes=4; or a file of torch.jit.script or "
+          "torch.jit.trace: net.pt",
+          &Config::model),
+      key("--loss", "loss",
+          "terms joined by +: 0.5*bce+0.5*dice (default: cross_entropy, or bce for one channel); "
+          "see docs/models.md",
+          &Config::loss),
+      key("--output-weights", "output_weights", "factors of the losses of several outputs: 1,0.4",
+          &Config::output_weights),
+      sizes(key("--input", "input",
+                "batch x channels x spatial sizes, in pixels: 4x3x512x512 (default: the model's "
+                "own)",
+                &Config::input)),
+      key("--init-weights", "init_weights", "safetensors file with the weights to start from",
+          &Config::init_weights),
+      key("--save-weights", "save_weights",
+          "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
+          &Config::save_weights)};
+}
+
+Keys data_keys() {
+  return {
+      key("--data", "source", "synthetic[:options] or npy:images.npy,targets.npy", &Config::data),
+      below(0, 1,
+            key("--validation-fraction", "validation_fraction",
+                "part of the samples that is only validated on", &Config::validation_fraction)),
+      at_least(0,
+               key("--batch", "batch", "samples per step (0: as --input says)", &Config::batch))};
+}
+
+Keys train_keys() {
+  return {
+      excluding({"--steps"},
+                at_least(1, key("--epochs", "epochs", "passes over the data (default: 10)",
+                                &Config::epochs))),
+      excluding({"--epochs"}, at_least(1, key("--steps", "steps",
+                                              "updates of the weights, instead of "
+                                              "epochs",
+                                              &Config::steps))),
+      at_least(1, key("--accumulation", "accumulation", "batches whose gradients make one step",
+                      &Config::accumulation)),
+      at_least(0, key("--clip-norm", "clip_norm", "limit of the gradients' global norm (0: none)",
+                      &Config::clip_norm)),
+      at_least(0, key("--seed", "seed", "of weights, data, shuffles and dropout", &Config::seed)),
+      one_of({"float32", "float64"},
+             key("--dtype", "dtype", "of weights and values", &Config::dtype)),
+      one_of({"stop", "skip"}, key("--on-nan", "on_nan",
+                                   "what to do where a loss or gradient is not "
+                                   "finite: end the run, or leave the step out",
+                                   &Config::on_nan)),
+      at_least(0, key("--patience", "patience",
+                      "validations without improvement before the run stops "
+                      "early (0: never)",
+                      &Config::patience)),
+      at_least(0, key("--min-delta", "min_delta", "least change that counts as improvement",
+                      &Config::min_delta)),
+      key("--print-loss", "print_loss", "every step's loss on stdout, with 17 digits",
+          &Config::print_loss),
+      key("--dump-gradients", "dump_gradients",
+          "safetensors file for the gradients of the run's first step", &Config::dump_gradients),
+      one_of({"loss", "accuracy", "mean_iou", "dice"},
+             key("--monitor", "monitor", "the validation metric that tells the best checkpoint",
+                 &Config::monitor))};
+}
+
+Keys optimiser_keys() {
+  return {one_of({"sgd", "adamw"}, key("--optimiser", "name", "the optimiser", &Config::optimiser)),
+          at_least(0, key("--learning-rate", "learning_rate",
+                          "the highest of the schedule (default: 0.01 for sgd, 0.001 for adamw)",
+                          &Config::learning_rate)),
+          at_least(0, key("--weight-decay", "weight_decay", "(default: 0 for sgd, 0.01 for adamw)",
+                          &Config::weight_decay)),
+          below(0, 1, key("--momentum", "momentum", "of sgd", &Config::momentum)),
+          key("--nesterov", "nesterov", "Nesterov's step, with sgd", &Config::nesterov),
+          below(0, 1, key("--beta1", "beta1", "of adamw: decay of the mean", &Config::beta1)),
+          below(0, 1, key("--beta2", "beta2", "of adamw: decay of the squares", &Config::beta2)),
+          above(0, key("--epsilon", "epsilon", "of adamw: added to the denominator",
+                       &Config::epsilon))};
+}
+
+Keys schedule_keys() {
+  return {one_of({"constant", "step", "cosine", "one_cycle"},
+                 key("--schedule", "name", "how the learning rate changes", &Config::schedule)),
+          at_least(0, key("--warmup-steps", "warmup_steps",
+                          "steps of linear warm-up before the schedule", &Config::warmup_steps)),
+          at_least(1, key("--step-epochs", "step_epochs", "step: epochs between drops",
+                          &Config::step_epochs)),
+          at_least(0, key("--gamma", "gamma", "step: factor of a drop", &Config::gamma)),
+          at_least(0, key("--min-learning-rate", "min_learning_rate", "cosine: the end",
+                          &Config::min_learning_rate)),
+          within(0, 1,
+                 key("--pct-start", "pct_start", "one_cycle: fraction of the steps that climb",
+                     &Config::pct_start)),
+          at_least(1, key("--div-factor", "div_factor", "one_cycle: learning rate / first one",
+                          &Config::div_factor)),
+          at_least(1, key("--final-div-factor", "final_div_factor",
+                          "one_cycle: first rate / last one", &Config::final_div_factor))};
+}
+
+Keys placement_keys() {
+  const std::vector<std::string> plan{"--plan"};
+  return {
+      excluding(plan,
+                at_least(1, key("--replicas", "data", "parts of the batch", &Config::replicas))),
+      excluding(plan,
+                at_least(1, key("--stages", "stages", "parts of the network, one behind the other",
+                                &Config::stages))),
+      excluding(plan, grids(key("--space", "space",
+                                "parts of the spatial axes: 2x2; or a grid for each stage: "
+                                "2x2,1x2,1x1",
+                                &Config::space))),
+      excluding(plan, sizes(key("--pieces", "pieces",
+                                "pieces of each worker's part: a number, or per axis as 2x2",
+                                &Config::pieces))),
+      excluding(plan,
+                at_least(0, key("--workers", "workers",
+                                "number of workers; the space grid with the least halo traffic "
+                                "is taken (0: as the other options say)",
+                                &Config::workers))),
+      excluding(plan,
+                at_least(1, key("--micro-batches", "micro_batches",
+                                "parts of the batch that follow each other through the stages",
+                                &Config::micro_batches))),
+      excluding(plan, one_of(schedule_names(), key("--pipeline-schedule", "schedule",
+                                                   "in which order: see docs/pipeline.md",
+                                                   &Config::pipeline_schedule))),
+      within(
+          1, 1024,
+          key("--chunks", "chunks",
+              "parts of the network on each stage, of the interleaved schedule", &Config::chunks)),
+      key("--balance", "balance",
+          "what the stages are made equal in: layers, parameters, memory, time; or a JSON file "
+          "with a list of node names for each",
+          &Config::balance),
+      one_of({"batch", "micro-batch"},
+             key("--norm", "norm",
+                 "batch norm by the statistics of the whole batch, or of each micro-batch",
+                 &Config::norm)),
+      excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
+                 "--pipeline-schedule"},
+                key("--plan", "plan", "JSON file with the placement", &Config::plan)),
+      within(1, 1024, key("--threads", "threads", "per worker", &Config::threads)),
+      one_of({"threads", "mpi"},
+             key("--launch", "launch", "what starts the workers here", &Config::launch))};
+}
+
+Keys run_keys() {
+  return {
+      key("--run", "folder", "folder for run.json, metrics.csv and checkpoints", &Config::folder),
+      key("--resume", "resume",
+          "auto: continue where the folder has a checkpoint; no: start anew; or a checkpoint's "
+          "path",
+          &Config::resume),
+      at_least(0, key("--checkpoint-interval", "checkpoint_interval",
+                      "steps between checkpoints (0: one after every epoch)",
+                      &Config::checkpoint_interval)),
+      at_least(1, key("--keep", "keep_checkpoints", "last checkpoints to keep, besides the best",
+                      &Config::keep_checkpoints)),
+      at_least(1, key("--log-interval", "log_interval", "steps between rows of metrics.csv",
+                      &Config::log_interval)),
+      above(0, key("--timeout", "timeout_seconds", "of a wait for another worker, in seconds",
+                   &Config::timeout_seconds))};
+}
+
+Keys make_keys() {
+  Keys all;
+  const auto add = [&](const char* table, Keys keys) {
+    for (ConfigKey& key : keys) {
+      key.table = table;
+      all.push_back(std::move(key));
+    }
+  };
+  add("model", model_keys());
+  add("data", data_keys());
+  add("train", train_keys());
+  add("optimiser", optimiser_keys());
+  add("schedule", schedule_keys());
+  add("placement", placement_keys());
+  add("run", run_keys());
+  return all;
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = make_keys();
+  return keys;
+}
+
+const ConfigKey& config_key(const std::string& option) {
+  for (const ConfigKey& key : config_keys())
+    if (key.option == option) return key;
+  throw_error<InternalError>("no configuration key has the option {}", option);
+}
+
+}  // namespace tessera

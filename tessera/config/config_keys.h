@@ -1,0 +1,66 @@
+#pragma once
+// The one table of everything that a training run can be told: each key's place in the TOML file,
+// its command-line option, its help, its legal values, and how it is read from and written to a
+// TrainConfig. The file's reader, the command line, --help and run.json all walk this table.
+//
+// Example:
+//   for (const ConfigKey& key : config_keys())
+//     command.add_option(key.option, ..., key.help)->group(key.table);
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tessera/config/train_config.h"
+
+namespace tessera {
+
+/// None: the key is not set.
+using ConfigValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
+
+enum class ConfigType {
+  kText,
+  kSizes,  // "2x3"; in a file also [2, 3] or 2
+  kGrids,  // kSizes, or several: "2x3,1x1"; in a file also ["2x3", "1x1"]
+  kWhole,
+  kReal,
+  kFlag,
+};
+
+struct ConfigInterval {
+  enum class End { kOpen, kClosed };
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  End low_end = End::kClosed;
+  End high_end = End::kOpen;
+
+  bool contains(double value) const;
+};
+/// "at least 1", "in [0, 1)", "above 0".
+std::string to_string(const ConfigInterval& interval);
+
+struct ConfigKey {
+  std::string table;   // "optimiser"
+  std::string name;    // "momentum"
+  std::string option;  // "--momentum"; "MODEL" is positional
+  std::string help;    // with unit
+  ConfigType type = ConfigType::kText;
+  ConfigInterval interval = {};            // of numbers
+  std::vector<std::string> choices = {};   // of texts; none: any
+  std::vector<std::string> excludes = {};  // options that this one replaces, and that replace it
+  std::function<ConfigValue(const TrainConfig&)> get;
+  std::function<void(TrainConfig&, const ConfigValue&)> set;  // of a value that check() has passed
+};
+
+/// In the order in which help and run.json show them; tables are together.
+const std::vector<ConfigKey>& config_keys();
+/// Throws InternalError where there is none.
+const ConfigKey& config_key(const std::string& option);
+
+/// Throws InvalidInput, with `place` in front, where the value is not of the key's type or not
+/// legal.
+void check(const ConfigKey& key, const ConfigValue& value, const std::string& place);
+
+}  // namespace tessera

@@ -1,0 +1,171 @@
+#include "tessera/config/config_layer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+#include "tessera/base/error.h"
+#include "tessera/config/toml.h"
+
+namespace tessera {
+namespace {
+
+/// Names of tables, or of a table's keys, for errors.
+std::string known_names(const std::string& table) {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys()) {
+    const std::string name = table.empty() ? fmt::format("[{}]", key.table) : key.name;
+    if ((table.empty() || key.table == table) && (names.empty() || names.back() != name))
+      names.push_back(name);
+  }
+  std::string text;
+  for (const std::string& name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  return text;
+}
+
+const ConfigKey& find_key(const TomlEntry& entry, const std::string& file_name) {
+  const std::string place = fmt::format("{}:{}:{}:", file_name, entry.key_line, entry.key_column);
+  bool table_known = false;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.table == entry.table && key.name == entry.key) return key;
+    table_known = table_known || key.table == entry.table;
+  }
+  if (entry.table.empty())
+    throw_error<InvalidInput>("{} {} is in no table; put it under one of {}", place, entry.key,
+                              known_names(""));
+  if (!table_known)
+    throw_error<InvalidInput>("{} the table [{}] is not known; known: {}", place, entry.table,
+                              known_names(""));
+  throw_error<InvalidInput>("{} [{}] has no key {}; known: {}", place, entry.table, entry.key,
+                            known_names(entry.table));
+}
+
+/// [2, 3] → "2x3".
+std::string sizes_text(const std::vector<TomlScalar>& elements, const std::string& place) {
+  std::string text;
+  for (const TomlScalar& element : elements) {
+    const auto* size = std::get_if<int64_t>(&element);
+    if (size == nullptr)
+      throw_error<InvalidInput>("{} holds something else than whole numbers; write [2, 3]", place);
+    text += fmt::format("{}{}", text.empty() ? "" : "x", *size);
+  }
+  return text;
+}
+
+/// ["2x2", "1x1"] → "2x2,1x1"; and a single grid as sizes_text.
+std::string grids_text(const std::vector<TomlScalar>& elements, const std::string& place) {
+  std::string text;
+  for (const TomlScalar& element : elements) {
+    const auto* grid = std::get_if<std::string>(&element);
+    if (grid == nullptr) return sizes_text(elements, place);
+    text += fmt::format("{}{}", text.empty() ? "" : ",", *grid);
+  }
+  return text;
+}
+
+ConfigValue from_toml(const ConfigKey& key, const TomlValue& value, const std::string& place) {
+  const bool is_sizes = key.type == ConfigType::kSizes || key.type == ConfigType::kGrids;
+  if (const auto* elements = std::get_if<std::vector<TomlScalar>>(&value)) {
+    if (key.type == ConfigType::kGrids) return grids_text(*elements, place);
+    if (!is_sizes) throw_error<InvalidInput>("{} is an array; give a single value", place);
+    return sizes_text(*elements, place);
+  }
+  if (const auto* whole = std::get_if<int64_t>(&value)) {
+    if (is_sizes) return fmt::format("{}", *whole);
+    if (key.type == ConfigType::kReal) return static_cast<double>(*whole);
+    return *whole;
+  }
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return std::get<std::string>(value);
+}
+
+template <class Number>
+Number whole_text_as(const std::string& text, const char* what, const std::string& place) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc::result_out_of_range)
+    throw_error<InvalidInput>("{} {} is out of range", place, text);
+  if (error != std::errc() || rest != end)
+    throw_error<InvalidInput>("{} \"{}\" is not {}", place, text, what);
+  return number;
+}
+
+ConfigValue from_text(const ConfigKey& key, const std::string& text, const std::string& place) {
+  switch (key.type) {
+    case ConfigType::kWhole:
+      return whole_text_as<int64_t>(text, "a whole number", place);
+    case ConfigType::kReal:
+      return whole_text_as<double>(text, "a number", place);
+    case ConfigType::kFlag:
+      if (text != "true" && text != "false")
+        throw_error<InvalidInput>("{} \"{}\" is not true or false", place, text);
+      return text == "true";
+    case ConfigType::kText:
+    case ConfigType::kSizes:
+    case ConfigType::kGrids:
+      break;
+  }
+  return text;
+}
+
+void check_together(const ConfigLayer& layer) {
+  for (const ConfigAssignment& one : layer)
+    for (const ConfigAssignment& other : layer) {
+      if (&one >= &other) continue;
+      const std::vector<std::string>& excluded = one.key->excludes;
+      if (one.key == other.key)
+        throw_error<InvalidInput>("{} is given twice; give it once", other.place);
+      if (std::find(excluded.begin(), excluded.end(), other.key->option) != excluded.end())
+        throw_error<InvalidInput>("{} excludes {}; give one of them", other.place, one.place);
+    }
+}
+
+}  // namespace
+
+ConfigLayer parse_config(std::string_view toml, const std::string& file_name) {
+  ConfigLayer layer;
+  for (const TomlEntry& entry : parse_toml(toml, file_name)) {
+    const ConfigKey& key = find_key(entry, file_name);
+    const std::string place = fmt::format("{}:{}:{}: [{}] {}", file_name, entry.value_line,
+                                          entry.value_column, key.table, key.name);
+    ConfigValue value = from_toml(key, entry.value, place);
+    check(key, value, place);
+    layer.push_back({&key, std::move(value), place});
+  }
+  return layer;
+}
+
+ConfigLayer read_config_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  // A folder opens, and fails when it is read.
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (!file.is_open() || file.bad())
+    throw_error<InvalidInput>("[--config] cannot read {}; give a TOML file", path);
+  return parse_config(text.str(), path);
+}
+
+ConfigAssignment config_option(const std::string& option, const std::string& text) {
+  const ConfigKey& key = config_key(option);
+  const std::string place = fmt::format("[{}]", option);
+  ConfigValue value = from_text(key, text, place);
+  check(key, value, place);
+  return {&key, std::move(value), place};
+}
+
+void apply_layer(TrainConfig& config, const ConfigLayer& layer) {
+  check_together(layer);
+  static const TrainConfig defaults;
+  for (const ConfigAssignment& assignment : layer) {
+    for (const std::string& option : assignment.key->excludes) {
+      const ConfigKey& excluded = config_key(option);
+      excluded.set(config, excluded.get(defaults));
+    }
+    assignment.key->set(config, assignment.value);
+  }
+}
+
+}  // namespace tessera

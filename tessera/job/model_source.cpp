@@ -1,0 +1,74 @@
+#include "tessera/job/model_source.h"
+
+#include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
+#include "tessera/checkpoint/weights.h"
+#include "tessera/graph/transform.h"
+#include "tessera/import/import.h"
+#include "tessera/loss/add_losses.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera {
+namespace {
+
+/// Class scores need two channels or more; one channel is a yes or no.
+std::string fitting_loss(const Graph& graph) {
+  const ValueType& output = graph.type(graph.outputs()[0]);
+  return output.num_axes() >= 2 && output.channels() > 1 ? "cross_entropy" : "bce";
+}
+
+bool is_module_file(const std::string& path) { return path.ends_with(".pt"); }
+
+}  // namespace
+
+LoadedModel load_model(const ModelSource& source) {
+  LoadedModel loaded;
+  const Shape input = source.input.empty() ? Shape{} : Shape(parse_sizes(source.input, "--input"));
+  if (names_a_file(source.model)) {
+    if (input.empty())
+      throw_error<InvalidInput>(
+          "[--input] a model file does not say the size of its images; give batch x channels x "
+          "spatial sizes: --input 1x3x512x512");
+    if (input.size() < 3 || input.size() > 5)
+      throw_error<InvalidInput>(
+          "[--input] {} has {} axes; give batch x channels x 1 to 3 spatial sizes", source.input,
+          input.size());
+    ImportedModel imported = import_torchscript(source.model, input);
+    loaded = {std::move(imported.graph), source.model, std::move(imported.ties),
+              std::move(imported.counters)};
+  } else {
+    loaded.graph = build_model(source.model, input);
+    if (source.loss.empty() && source.output_weights.empty()) return loaded;
+    loaded.graph = prune(loaded.graph, Losses::kDrop);
+    if (loaded.graph.outputs().size() > 1 && source.output_weights.empty())
+      throw_error<InvalidInput>(
+          "[--loss] {} has {} outputs; say with --output-weights what the loss of each counts, "
+          "such "
+          "as 1,0.4",
+          source.model, loaded.graph.outputs().size());
+  }
+  LossOptions losses;
+  losses.spec = source.loss.empty() ? fitting_loss(loaded.graph) : source.loss;
+  if (!source.output_weights.empty())
+    losses.output_weights = parse_reals(source.output_weights, "--output-weights");
+  add_losses(loaded.graph, losses);
+  return loaded;
+}
+
+void save_model_weights(const std::string& path, const LoadedModel& model,
+                        const std::vector<at::Tensor>& values, int64_t steps) {
+  if (is_module_file(path))
+    save_torchscript(model.file, path, model.graph, model.counters, values, steps);
+  else
+    save_weights(path, model.graph, values, model.ties);
+}
+
+void check_weights_path(const std::string& path, const LoadedModel& model) {
+  if (is_module_file(path) && model.file.empty())
+    throw_error<InvalidInput>(
+        "[--save-weights] {}: only a model that came from a .pt file goes back into one; give a "
+        "name that ends in .safetensors",
+        path);
+}
+
+}  // namespace tessera

@@ -1,0 +1,28 @@
+#pragma once
+// Six functions of two operands on tensors that broadcast to the shape of the result, and the
+// gradients of their operands. Tensors may have any strides and are not empty.
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+namespace tessera {
+
+/// Where the operands of maximum and minimum are equal, each gets half of the gradient.
+enum class Arithmetic { kAdd, kSubtract, kMultiply, kDivide, kMaximum, kMinimum };
+
+/// "subtract", "maximum".
+std::string to_string(Arithmetic how);
+
+/// Whether the gradient of an operand depends on the operands.
+bool gradient_reads_operands(Arithmetic how);
+
+/// `result` has the shape that a and b broadcast to.
+void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tensor result);
+
+/// Stores the gradient of a (operand 0) or b (operand 1), summed over the axes along which it was
+/// stretched. a and b are used only where gradient_reads_operands().
+void store_gradient(Arithmetic how, int operand, const at::Tensor& grad_result, const at::Tensor& a,
+                    const at::Tensor& b, at::Tensor gradient);
+
+}  // namespace tessera

@@ -1,0 +1,214 @@
+#include "tessera/ops/conv/convolution.h"
+
+#include <array>
+#include <tuple>
+
+#include "tessera/base/error.h"
+#include "tessera/ops/conv/linear.h"
+
+namespace tessera {
+namespace {
+
+class Convolution final : public Op {
+ public:
+  Convolution(ConvolutionGeometry geometry, bool bias)
+      : geometry_(std::move(geometry)),
+        bias_(bias),
+        stride_(geometry_.stride()),
+        dilation_(geometry_.dilation()),
+        no_padding_(geometry_.no_padding()) {}
+
+  std::string kind() const override { return "convolution"; }
+  std::string settings() const override { return geometry_.settings(); }
+  ValueType infer_type(std::span<const ValueType> inputs) const override {
+    return geometry_.infer_type(inputs[0]);
+  }
+  Box needed(int, const Box& out, const NodeTypes& types) const override {
+    return geometry_.needed(out, types.inputs[0]);
+  }
+  InputAccess input_access(int) const override { return InputAccess::kDense; }
+  OutputAccess output_access() const override { return OutputAccess::kReturnsDense; }
+  bool keeps_input(int) const override { return true; }
+  double flops(const Box& out, const NodeTypes& types) const override {
+    const int64_t terms = types.inputs[0].channels() / geometry_.groups * geometry_.kernel_volume();
+    return 2.0 * static_cast<double>(out.volume()) * static_cast<double>(terms);
+  }
+
+  void forward(KernelArgs& args) const override {
+    const at::Tensor y = at::convolution(
+        args.inputs[0].tensor, args.parameters[0], bias_ ? args.parameters[1] : at::Tensor(),
+        stride_, no_padding_, dilation_, /*transposed=*/false, no_padding_, geometry_.groups);
+    TESSERA_CHECK(y.sizes() == args.out_box.shape(), "{}: input box {} gave {} for {}", *args.name,
+                  to_string(args.inputs[0].box), to_string(y.sizes().vec()),
+                  to_string(args.out_box));
+    args.output = {y.contiguous(), args.out_box};
+  }
+
+  void input_gradient(KernelArgs& args) const override {
+    args.grad_inputs[0].tensor = std::get<0>(backward(args, {true, false, false})).contiguous();
+  }
+
+  void weight_gradient(KernelArgs& args) const override {
+    const auto [none, weight, bias] = backward(args, {false, true, bias_});
+    args.grad_parameters[0].add_(weight);
+    if (bias_) args.grad_parameters[1].add_(bias);
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    std::vector<int64_t> padding;  // from the last axis to the first
+    for (auto window = geometry_.windows.rbegin(); window != geometry_.windows.rend(); ++window) {
+      padding.push_back(window->pad_low);
+      padding.push_back(window->pad_high);
+    }
+    return at::convolution(at::constant_pad_nd(args.inputs[0], padding), args.parameters[0],
+                           bias_ ? args.parameters[1] : at::Tensor(), stride_, no_padding_,
+                           dilation_, /*transposed=*/false, no_padding_, geometry_.groups);
+  }
+
+ private:
+  std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const KernelArgs& args,
+                                                          std::array<bool, 3> wanted) const {
+    return at::convolution_backward(args.grad_output.tensor, args.inputs[0].tensor,
+                                    args.parameters[0], at::IntArrayRef(geometry_.out_channels),
+                                    stride_, no_padding_, dilation_, /*transposed=*/false,
+                                    no_padding_, geometry_.groups, wanted);
+  }
+
+  ConvolutionGeometry geometry_;
+  bool bias_;
+  // As ATen takes them; made once, for kernels run often.
+  std::vector<int64_t> stride_, dilation_, no_padding_;
+};
+
+}  // namespace
+
+std::vector<int64_t> ConvolutionGeometry::stride() const {
+  std::vector<int64_t> strides;
+  for (const Window& window : windows) strides.push_back(window.stride);
+  return strides;
+}
+
+std::vector<int64_t> ConvolutionGeometry::dilation() const {
+  std::vector<int64_t> dilations;
+  for (const Window& window : windows) dilations.push_back(window.dilation);
+  return dilations;
+}
+
+int64_t ConvolutionGeometry::kernel_volume() const {
+  int64_t volume = 1;
+  for (const Window& window : windows) volume *= window.kernel;
+  return volume;
+}
+
+std::string ConvolutionGeometry::settings() const {
+  std::vector<int64_t> kernel, low, high;
+  for (const Window& window : windows) {
+    kernel.push_back(window.kernel);
+    low.push_back(window.pad_low);
+    high.push_back(window.pad_high);
+  }
+  std::string text = sizes_text(kernel);
+  const auto add = [&](const char* what, const std::vector<int64_t>& values, int64_t usual) {
+    if (values != std::vector<int64_t>(values.size(), usual))
+      text += fmt::format(", {} {}", what, sizes_text(values));
+  };
+  add("stride", stride(), 1);
+  add("dilation", dilation(), 1);
+  add("padding", low, 0);
+  if (high != low) text += fmt::format(" / {}", sizes_text(high));
+  if (groups != 1) text += fmt::format(", groups {}", groups);
+  return text;
+}
+
+ValueType ConvolutionGeometry::infer_type(const ValueType& input) const {
+  if (input.channels() % groups != 0 || out_channels % groups != 0)
+    throw_error<InvalidInput>("{} input and {} output channels must be multiples of groups = {}",
+                              input.channels(), out_channels, groups);
+  ValueType output = input;
+  output.axes[1].size = out_channels;
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const Window& window = windows[i];
+    Axis& axis = output.axes[2 + i];
+    const int64_t size = window.output_size(axis.size);
+    if (size < 1)
+      throw_error<InvalidInput>(
+          "spatial axis {} of input {} is too small: kernel {} with dilation {} and padding {} + "
+          "{} "
+          "gives {} outputs; enlarge the image or the padding",
+          i, to_string(input), window.kernel, window.dilation, window.pad_low, window.pad_high,
+          size);
+    const Ratio step{window.stride, 1};
+    axis.stride = window.transposed ? axis.stride / step : axis.stride * step;
+    axis.size = size;
+  }
+  return output;
+}
+
+Box ConvolutionGeometry::needed(const Box& out, const ValueType& input) const {
+  Box box{out[0], {0, input.channels()}};
+  for (size_t i = 0; i < windows.size(); ++i)
+    box.push_back(windows[i].needed(out[2 + i], input.axes[2 + i].size));
+  return box;
+}
+
+void check_is_image(const ValueType& input, const std::string& place) {
+  const bool is_image =
+      input.num_axes() >= 3 && input.first_spatial() == 2 && input.element == Element::kReal;
+  if (!is_image)
+    throw_error<InvalidInput>(
+        "{} input {} must be real, with batch, channels and 1 to 3 spatial axes", place,
+        to_string(input));
+}
+
+std::string sizes_text(const std::vector<int64_t>& sizes) {
+  std::string text;
+  for (int64_t size : sizes) text += fmt::format("{}{}", text.empty() ? "" : "x", size);
+  return text;
+}
+
+std::vector<int64_t> entry_per_axis(const std::vector<int64_t>& values, int num_spatial,
+                                    int64_t least, const std::string& what) {
+  const auto count = static_cast<size_t>(num_spatial);
+  if (values.size() != 1 && values.size() != count)
+    throw_error<InvalidInput>("{} has {} entries; give 1, or {} for {} spatial axes", what,
+                              values.size(), count, count);
+  for (int64_t value : values)
+    if (value < least)
+      throw_error<InvalidInput>("{} must be at least {}, got {}", what, least, value);
+  return values.size() == count ? values : std::vector<int64_t>(count, values[0]);
+}
+
+ValueId convolution(Graph& graph, ValueId x, const std::string& name,
+                    const ConvolutionOptions& options) {
+  const ValueType type = graph.type(x);
+  const std::string place = "[convolution " + name + "]";
+  check_is_image(type, place);
+  const auto entries = [&](const std::vector<int64_t>& values, int64_t least, const char* what) {
+    return entry_per_axis(values, type.num_spatial(), least, place + " " + what);
+  };
+  entries({options.groups}, 1, "groups");
+  entries({options.out_channels}, 1, "out_channels");
+  const auto kernel = entries(options.kernel, 1, "kernel");
+  const auto stride = entries(options.stride, 1, "stride");
+  const auto dilation = entries(options.dilation, 1, "dilation");
+  const auto low = entries(options.padding, 0, "padding");
+  const auto high =
+      options.padding_high.empty() ? low : entries(options.padding_high, 0, "padding_high");
+
+  ConvolutionGeometry geometry{{}, options.out_channels, options.groups};
+  Shape weight_shape{options.out_channels, type.channels() / options.groups};
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    geometry.windows.push_back({.kernel = kernel[i],
+                                .stride = stride[i],
+                                .dilation = dilation[i],
+                                .pad_low = low[i],
+                                .pad_high = high[i]});
+    weight_shape.push_back(kernel[i]);
+  }
+  const auto parameters =
+      add_weight_and_bias(graph, name, weight_shape, options.bias ? options.out_channels : 0);
+  return graph.add_node(name, std::make_shared<Convolution>(std::move(geometry), options.bias), {x},
+                        parameters);
+}
+
+}  // namespace tessera

@@ -1,0 +1,125 @@
+#include "tessera/ops/conv/linear.h"
+
+#include <cmath>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+bool has_features(const ValueType& type) {
+  return type.num_axes() >= 2 && type.axes[0].kind == AxisKind::kBatch &&
+         type.axes[1].kind == AxisKind::kChannel && type.element == Element::kReal;
+}
+
+/// A weight [out, in] as that of a 1x1 convolution over the axes of `x`.
+at::Tensor as_kernel(const at::Tensor& weight, const at::Tensor& x) {
+  std::vector<int64_t> shape{weight.size(0), weight.size(1)};
+  shape.resize(x.dim(), 1);
+  return weight.view(shape);
+}
+
+class Linear final : public Op {
+ public:
+  explicit Linear(const LinearOptions& options) : options_(options) {}
+
+  std::string kind() const override { return "linear"; }
+  std::string settings() const override { return options_.bias ? "" : "without bias"; }
+
+  ValueType infer_type(std::span<const ValueType> inputs) const override {
+    const ValueType& input = inputs[0];
+    if (!has_features(input))
+      throw_error<InvalidInput>("input {} must be real, with batch and channels first; flatten it",
+                                to_string(input));
+    if (options_.out_features < 1)
+      throw_error<InvalidInput>("out_features must be at least 1, got {}", options_.out_features);
+    ValueType output = input;
+    output.axes[1].size = options_.out_features;
+    return output;
+  }
+
+  Box needed(int, const Box& out, const NodeTypes& types) const override {
+    Box box = out;
+    box[1] = {0, types.inputs[0].channels()};
+    return box;
+  }
+  InputAccess input_access(int) const override { return InputAccess::kDense; }
+  OutputAccess output_access() const override { return OutputAccess::kReturnsDense; }
+  bool keeps_input(int) const override { return true; }
+  double flops(const Box& out, const NodeTypes& types) const override {
+    return 2.0 * static_cast<double>(out.volume() * types.inputs[0].channels());
+  }
+
+  void forward(KernelArgs& args) const override {
+    const at::Tensor& x = args.inputs[0].tensor;
+    if (x.dim() > 2) {
+      args.output = {convolve(x, args.parameters).contiguous(), args.out_box};
+      return;
+    }
+    const at::Tensor transposed_weight = args.parameters[0].t();
+    const at::Tensor y = options_.bias ? at::addmm(args.parameters[1], x, transposed_weight)
+                                       : at::mm(x, transposed_weight);
+    args.output = {y.contiguous(), args.out_box};
+  }
+
+  void input_gradient(KernelArgs& args) const override {
+    if (args.grad_output.tensor.dim() > 2) {
+      const at::Tensor& grad = args.grad_output.tensor;
+      const at::Tensor transposed_weight = args.parameters[0].t().contiguous();
+      args.grad_inputs[0].tensor = convolve(grad, {transposed_weight}).contiguous();
+      return;
+    }
+    args.grad_inputs[0].tensor = at::mm(args.grad_output.tensor, args.parameters[0]).contiguous();
+  }
+
+  void weight_gradient(KernelArgs& args) const override {
+    // Channels by all else; for features this is the tensor's own transpose.
+    const at::Tensor grad = args.grad_output.tensor.transpose(0, 1).flatten(1);
+    const at::Tensor x = args.inputs[0].tensor.transpose(0, 1).flatten(1);
+    args.grad_parameters[0].addmm_(grad, x.t());
+    if (options_.bias) args.grad_parameters[1].add_(grad.sum(1));
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    const at::Tensor y = at::linear(args.inputs[0].movedim(1, -1), args.parameters[0],
+                                    options_.bias ? args.parameters[1] : at::Tensor());
+    return y.movedim(-1, 1);
+  }
+
+ private:
+  /// The products of each pixel; a bias where the parameters have one.
+  static at::Tensor convolve(const at::Tensor& x, const std::vector<at::Tensor>& parameters) {
+    const std::vector<int64_t> ones(x.dim() - 2, 1), zeros(x.dim() - 2, 0);
+    return at::convolution(x, as_kernel(parameters[0], x),
+                           parameters.size() > 1 ? parameters[1] : at::Tensor(), ones, zeros, ones,
+                           /*transposed=*/false, zeros, /*groups=*/1);
+  }
+
+  LinearOptions options_;
+};
+
+}  // namespace
+
+std::vector<ParameterId> add_weight_and_bias(Graph& graph, const std::string& name,
+                                             const Shape& weight_shape, int64_t bias_size) {
+  int64_t fan_in = 1;
+  for (size_t axis = 1; axis < weight_shape.size(); ++axis) fan_in *= weight_shape[axis];
+  const Initial initial{Initial::Kind::kUniform, 1 / std::sqrt(static_cast<double>(fan_in))};
+  std::vector<ParameterId> ids{
+      graph.add_parameter({name + ".weight", weight_shape, ParameterRole::kTrainable, initial})};
+  if (bias_size > 0)
+    ids.push_back(
+        graph.add_parameter({name + ".bias", {bias_size}, ParameterRole::kTrainable, initial}));
+  return ids;
+}
+
+ValueId linear(Graph& graph, ValueId x, const std::string& name, const LinearOptions& options) {
+  const ValueType& type = graph.type(x);
+  // Of no other input is the number of features known; add_node() then refuses it.
+  const int64_t in_features = has_features(type) ? type.channels() : 1;
+  const std::vector<ParameterId> parameters = add_weight_and_bias(
+      graph, name, {options.out_features, in_features}, options.bias ? options.out_features : 0);
+  return graph.add_node(name, std::make_shared<Linear>(options), {x}, parameters);
+}
+
+}  // namespace tessera

@@ -1,0 +1,181 @@
+#include "tessera/ops/conv/transposed_convolution.h"
+
+#include <array>
+#include <tuple>
+
+#include "tessera/base/error.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/linear.h"
+
+namespace tessera {
+namespace {
+
+class TransposedConvolution final : public Op {
+ public:
+  TransposedConvolution(ConvolutionGeometry geometry, bool bias)
+      : geometry_(std::move(geometry)),
+        bias_(bias),
+        stride_(geometry_.stride()),
+        dilation_(geometry_.dilation()),
+        no_padding_(geometry_.no_padding()) {}
+
+  std::string kind() const override { return "transposed_convolution"; }
+  std::string settings() const override { return geometry_.settings(); }
+  ValueType infer_type(std::span<const ValueType> inputs) const override {
+    return geometry_.infer_type(inputs[0]);
+  }
+  Box needed(int, const Box& out, const NodeTypes& types) const override {
+    return geometry_.needed(out, types.inputs[0]);
+  }
+  InputAccess input_access(int) const override { return InputAccess::kDense; }
+  OutputAccess output_access() const override { return OutputAccess::kReturnsDense; }
+  bool keeps_input(int) const override { return true; }
+  double flops(const Box& out, const NodeTypes& types) const override {
+    const int64_t terms = geometry_.out_channels / geometry_.groups * geometry_.kernel_volume();
+    return 2.0 * static_cast<double>(needed(0, out, types).volume()) * static_cast<double>(terms);
+  }
+
+  void forward(KernelArgs& args) const override;
+  void input_gradient(KernelArgs& args) const override;
+  void weight_gradient(KernelArgs& args) const override;
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    std::vector<int64_t> padding, output_padding;
+    for (const Window& window : geometry_.windows) {
+      padding.push_back(window.pad_low);
+      output_padding.push_back(window.output_padding);
+    }
+    return at::convolution(args.inputs[0], args.parameters[0],
+                           bias_ ? args.parameters[1] : at::Tensor(), stride_, padding, dilation_,
+                           /*transposed=*/true, output_padding, geometry_.groups);
+  }
+
+ private:
+  /// The outputs, in global coordinates, that the product of the inputs `in` covers.
+  Box reached(const Box& in) const {
+    Box box{in[0], {0, geometry_.out_channels}};
+    for (size_t i = 0; i < geometry_.windows.size(); ++i)
+      box.push_back(geometry_.windows[i].reached(in[2 + i]));
+    return box;
+  }
+
+  /// The piece without any product: its bias.
+  at::Tensor bias_alone(const KernelArgs& args) const {
+    at::Tensor y = at::zeros(args.out_box.shape(), args.parameters[0].options());
+    if (!bias_) return y;
+    std::vector<int64_t> per_channel(args.out_box.num_axes(), 1);
+    per_channel[1] = geometry_.out_channels;
+    return y.copy_(args.parameters[1].view(per_channel));
+  }
+
+  /// The output's gradient on the whole range that the piece's inputs reach; other pieces answer
+  /// for what lies outside this one.
+  at::Tensor gradient_of_product(const KernelArgs& args) const {
+    const Box product = reached(args.inputs[0].box);
+    const Box common = intersect(product, args.out_box);
+    if (common == product) return args.grad_output.view(product);
+    Operand grad{at::zeros(product.shape(), args.grad_output.tensor.options()), product};
+    grad.view(common).copy_(args.grad_output.view(common));
+    return grad.tensor;
+  }
+
+  std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const KernelArgs& args,
+                                                          std::array<bool, 3> wanted) const {
+    return at::convolution_backward(gradient_of_product(args), args.inputs[0].tensor,
+                                    args.parameters[0], at::IntArrayRef(geometry_.out_channels),
+                                    stride_, no_padding_, dilation_, /*transposed=*/true,
+                                    no_padding_, geometry_.groups, wanted);
+  }
+
+  ConvolutionGeometry geometry_;
+  bool bias_;
+  // As ATen takes them; made once, for kernels run often.
+  std::vector<int64_t> stride_, dilation_, no_padding_;
+};
+
+void TransposedConvolution::forward(KernelArgs& args) const {
+  const Operand& x = args.inputs[0];
+  if (x.box.empty()) {
+    args.output = {bias_alone(args), args.out_box};
+    return;
+  }
+  const Operand product{
+      at::convolution(x.tensor, args.parameters[0], bias_ ? args.parameters[1] : at::Tensor(),
+                      stride_, no_padding_, dilation_, /*transposed=*/true, no_padding_,
+                      geometry_.groups),
+      reached(x.box)};
+  TESSERA_CHECK(product.tensor.sizes() == product.box.shape(), "{}: input box {} gave {} for {}",
+                *args.name, to_string(x.box), to_string(product.tensor.sizes().vec()),
+                to_string(product.box));
+  const Box common = intersect(product.box, args.out_box);
+  if (common == args.out_box) {
+    args.output = {product.view(common).contiguous(), args.out_box};
+    return;
+  }
+  args.output = {bias_alone(args), args.out_box};
+  args.output.view(common).copy_(product.view(common));
+}
+
+void TransposedConvolution::input_gradient(KernelArgs& args) const {
+  Operand& grad = args.grad_inputs[0];
+  grad.tensor = grad.box.empty() ? at::empty(grad.box.shape(), args.grad_output.tensor.options())
+                                 : std::get<0>(backward(args, {true, false, false})).contiguous();
+}
+
+void TransposedConvolution::weight_gradient(KernelArgs& args) const {
+  if (!args.inputs[0].box.empty())
+    args.grad_parameters[0].add_(std::get<1>(backward(args, {false, true, false})));
+  if (!bias_) return;
+  // Not through backward(): the bias also feeds the outputs that no input reaches.
+  std::vector<int64_t> summed{0};
+  for (int axis = 2; axis < args.out_box.num_axes(); ++axis) summed.push_back(axis);
+  args.grad_parameters[1].add_(args.grad_output.tensor.sum(summed));
+}
+
+void check_output_padding(const std::vector<Window>& windows, const std::string& place) {
+  for (const Window& window : windows)
+    if (window.output_padding >= std::max(window.stride, window.dilation))
+      throw_error<InvalidInput>(
+          "{} output_padding {} must be less than the stride {} or the dilation {}", place,
+          window.output_padding, window.stride, window.dilation);
+}
+
+}  // namespace
+
+ValueId transposed_convolution(Graph& graph, ValueId x, const std::string& name,
+                               const TransposedConvolutionOptions& options) {
+  const ValueType type = graph.type(x);
+  const std::string place = "[transposed_convolution " + name + "]";
+  check_is_image(type, place);
+  const auto entries = [&](const std::vector<int64_t>& values, int64_t least, const char* what) {
+    return entry_per_axis(values, type.num_spatial(), least, place + " " + what);
+  };
+  entries({options.groups}, 1, "groups");
+  entries({options.out_channels}, 1, "out_channels");
+  const auto kernel = entries(options.kernel, 1, "kernel");
+  const auto stride = entries(options.stride, 1, "stride");
+  const auto dilation = entries(options.dilation, 1, "dilation");
+  const auto padding = entries(options.padding, 0, "padding");
+  const auto output_padding = entries(options.output_padding, 0, "output_padding");
+
+  ConvolutionGeometry geometry{{}, options.out_channels, options.groups};
+  Shape weight_shape{type.channels(), options.out_channels / options.groups};
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    geometry.windows.push_back({.kernel = kernel[i],
+                                .stride = stride[i],
+                                .dilation = dilation[i],
+                                .pad_low = padding[i],
+                                .pad_high = padding[i],
+                                .output_padding = output_padding[i],
+                                .transposed = true});
+    weight_shape.push_back(kernel[i]);
+  }
+  check_output_padding(geometry.windows, place);
+  const auto parameters =
+      add_weight_and_bias(graph, name, weight_shape, options.bias ? options.out_channels : 0);
+  return graph.add_node(name,
+                        std::make_shared<TransposedConvolution>(std::move(geometry), options.bias),
+                        {x}, parameters);
+}
+
+}  // namespace tessera

@@ -1,0 +1,80 @@
+#include "tessera/ops/loss/binary_cross_entropy.h"
+
+#include "tessera/base/error.h"
+#include "tessera/ops/loss/logistic.h"
+#include "tessera/ops/loss/loss_reference.h"
+#include "tessera/ops/loss/mean_loss.h"
+
+namespace tessera {
+namespace {
+
+class BinaryCrossEntropy : public MeanLoss {
+ public:
+  explicit BinaryCrossEntropy(const BinaryCrossEntropyOptions& options)
+      : MeanLoss(options.weight, options.ignore_index), pos_weight_(options.pos_weight) {}
+
+  std::string kind() const override { return "binary_cross_entropy"; }
+  std::string settings() const override {
+    return with_weight(pos_weight_.empty() ? "" : "pos_weight " + slashed(pos_weight_));
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    const at::Tensor& x = args.inputs[0];
+    const ReferenceTarget target = reference_target(args, ignore_index());
+    at::Tensor pos_weight;
+    if (!pos_weight_.empty()) {
+      Shape shape(x.dim(), 1);
+      shape[1] = std::ssize(pos_weight_);
+      pos_weight = at::tensor(pos_weight_, x.options()).view(shape).expand_as(x);
+      pos_weight = pos_weight.masked_select(target.counts);
+    }
+    return weight() *
+           at::binary_cross_entropy_with_logits(x.masked_select(target.counts),
+                                                target.values.masked_select(target.counts), {},
+                                                pos_weight, at::Reduction::Mean);
+  }
+
+ protected:
+  bool takes(Element) const override { return true; }
+
+  void check_options(const ValueType& prediction) const override {
+    const int64_t channels = prediction.channels(), given = std::ssize(pos_weight_);
+    if (given > 1 && given != channels)
+      throw_error<InvalidInput>(
+          "{} pos_weights for {} channels; give none, one, or one per channel", given, channels);
+    for (double factor : pos_weight_)
+      if (!(factor >= 0 && std::isfinite(factor)))
+        throw_error<InvalidInput>("pos_weight {} must be at least 0 and finite", factor);
+  }
+
+  double tile_sum(LossTile& tile) const override {
+    return sum_elements(tile, [&](double x, double t, int64_t channel) {
+      // Both logarithms at once: they differ by x.
+      return (1 - t) * x + (1 - t + pos_weight(channel) * t) * Logistic(x).minus_log_yes();
+    });
+  }
+
+  void tile_gradient(LossTile& tile) const override {
+    set_gradients(tile, [&](double x, double t, int64_t channel) {
+      const Logistic p(x);
+      return (1 - t) * p.yes() - pos_weight(channel) * t * p.no();
+    });
+  }
+
+ private:
+  double pos_weight(int64_t channel) const {
+    if (pos_weight_.empty()) return 1;
+    return pos_weight_.size() == 1 ? pos_weight_[0] : pos_weight_[channel];
+  }
+
+  std::vector<double> pos_weight_;
+};
+
+}  // namespace
+
+ValueId binary_cross_entropy(Graph& graph, ValueId logits, ValueId target, const std::string& name,
+                             const BinaryCrossEntropyOptions& options) {
+  return graph.add_node(name, std::make_shared<BinaryCrossEntropy>(options), {logits, target});
+}
+
+}  // namespace tessera

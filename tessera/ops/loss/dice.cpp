@@ -1,0 +1,214 @@
+#include "tessera/ops/loss/dice.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/ops/loss/logistic.h"
+#include "tessera/ops/loss/loss_reference.h"
+#include "tessera/ops/loss/loss_tile.h"
+#include "tessera/ops/loss/pixel_loss.h"
+
+namespace tessera {
+namespace {
+
+using DiceActivation = DiceOptions::Activation;
+
+/// Sums over the pixels of one class, of one sample or of the batch.
+struct Overlap {
+  double both = 0;   // p t
+  double sizes = 0;  // p + t, or p² + t²
+  double pixels = 0;
+};
+constexpr int64_t kOverlapSize = 3;
+
+/// Turns scores into probabilities, in place.
+void activate(LossTile& tile, DiceActivation activation) {
+  if (activation == DiceActivation::kSigmoid)
+    for (double& score : tile.scores) score = Logistic(score).yes();
+  if (activation != DiceActivation::kSoftmax) return;
+  const TileSoftmax softmax(tile, tile.num_channels, [&](int64_t k, int64_t p, double value) {
+    tile.scores[k * tile.max_size + p] = value;
+  });
+  for (int64_t k = 0; k < tile.num_channels; ++k)
+    for (int64_t p = 0; p < tile.size; ++p) tile.scores[k * tile.max_size + p] /= softmax.sum[p];
+}
+
+/// Takes tile.gradients from the probabilities, which tile.scores holds, to the scores.
+void differentiate_activation(LossTile& tile, DiceActivation activation) {
+  if (activation == DiceActivation::kNone) return;
+  double mean[kMaxTilePixels] = {};  // of the gradients under the softmax
+  if (activation == DiceActivation::kSoftmax)
+    for (int64_t k = 0; k < tile.num_channels; ++k)
+      for (int64_t p = 0; p < tile.size; ++p)
+        mean[p] += tile.scores[k * tile.max_size + p] * tile.gradients[k * tile.max_size + p];
+  for (int64_t k = 0; k < tile.num_channels; ++k)
+    for (int64_t p = 0; p < tile.size; ++p) {
+      const double probability = tile.scores[k * tile.max_size + p];
+      double& gradient = tile.gradients[k * tile.max_size + p];
+      gradient = activation == DiceActivation::kSoftmax
+                     ? probability * (gradient - mean[p])
+                     : probability * (1 - probability) * gradient;
+    }
+}
+
+class Dice : public PixelLoss {
+ public:
+  explicit Dice(const DiceOptions& options)
+      : PixelLoss(options.weight, options.ignore_index), options_(options) {}
+
+  std::string kind() const override { return "dice"; }
+  std::string settings() const override {
+    std::string text = options_.activation == DiceActivation::kSigmoid   ? "sigmoid"
+                       : options_.activation == DiceActivation::kSoftmax ? "softmax"
+                                                                         : "no activation";
+    text += per_sample() ? ", per sample" : ", per batch";
+    if (options_.squared_denominator) text += ", squared";
+    if (!options_.include_background) text += ", without background";
+    return with_weight(text);
+  }
+
+  Statistics forward_statistics(const NodeTypes& types) const override {
+    return {kOverlapSize * num_groups(types), 1 + 2 * num_groups(types)};
+  }
+
+  void piece_statistics(KernelArgs& args) const override {
+    args.piece_statistics.zero_();
+    if (args.out_box.empty()) return;
+    if (has_labels(*args.types)) sum_over_labels(args, [](int64_t) { return 0.0; });  // checks them
+    const PieceTiles tiles(args, ignore_index());
+    const int64_t classes = num_classes(*args.types);
+    const int64_t rows = num_rows(tiles.shape()), rows_per_sample = rows / tiles.shape()[0];
+    std::vector<Overlap> of_rows(rows * classes);
+    tiles.for_each([&](int64_t row, LossTile& tile) {
+      activate(tile, options_.activation);
+      add_overlaps(tile, &of_rows[row * classes]);
+    });
+    auto sums = args.piece_statistics.accessor<double, 1>();
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t k = 0; k < classes; ++k) {
+        const int64_t sample = args.out_box[0].begin + row / rows_per_sample;
+        const int64_t entry = kOverlapSize * group(sample, k, classes);
+        sums[entry] += of_rows[row * classes + k].both;
+        sums[entry + 1] += of_rows[row * classes + k].sizes;
+        sums[entry + 2] += of_rows[row * classes + k].pixels;
+      }
+  }
+
+  /// Leaves the loss, and what the gradient by a probability p of each group consists of:
+  /// pull * t + push (times 2p where squared).
+  void merge_statistics(MergeArgs& args) const override {
+    const int64_t groups = num_groups(*args.types);
+    const at::Tensor sums = at::empty({kOverlapSize * groups}, at::kDouble);
+    add_pieces(args.gathered, sums);
+    const double* overlaps = sums.data_ptr<double>();
+    auto merged = args.merged.accessor<double, 1>();
+    int64_t counted = 0;
+    for (int64_t g = 0; g < groups; ++g) counted += overlaps[kOverlapSize * g + 2] > 0;
+    const double factor = weight() / static_cast<double>(std::max<int64_t>(counted, 1));
+    args.merged.zero_();
+    for (int64_t g = 0; g < groups; ++g) {
+      if (overlaps[kOverlapSize * g + 2] == 0) continue;
+      const double both = overlaps[kOverlapSize * g], sizes = overlaps[kOverlapSize * g + 1];
+      const double denominator = sizes + options_.smooth;
+      merged[0] += factor * (sizes - 2 * both) / denominator;  // 1 - the ratio, without a 1
+      merged[1 + 2 * g] = -2 * factor / denominator;
+      merged[2 + 2 * g] = factor * (2 * both + options_.smooth) / (denominator * denominator);
+    }
+  }
+
+  void forward(KernelArgs& args) const override {
+    const auto pixels = static_cast<double>(Box::whole(args.types->output.shape()).volume());
+    const double share = static_cast<double>(args.out_box.volume()) / pixels;
+    args.loss.add_(args.merged_statistics[0].item<double>() * share);
+  }
+
+  void input_gradient(KernelArgs& args) const override {
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
+    const int64_t classes = num_classes(*args.types), first = first_class();
+    const auto merged = args.merged_statistics.accessor<double, 1>();
+    const PieceTiles tiles(args, ignore_index());
+    tiles.store_gradients(args.grad_inputs[0].tensor, 1, [&](LossTile& tile) {
+      activate(tile, options_.activation);
+      const int64_t sample = args.out_box[0].begin + tile.row[0];
+      set_gradients(tile, [&](double p, double t, int64_t channel) {
+        if (channel < first) return 0.0;
+        const int64_t entry = 1 + 2 * group(sample, channel - first, classes);
+        return merged[entry] * t + merged[entry + 1] * (options_.squared_denominator ? 2 * p : 1);
+      });
+      differentiate_activation(tile, options_.activation);
+    });
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    const ReferenceTarget target = reference_target(args, ignore_index());
+    at::Tensor p = args.inputs[0];
+    if (options_.activation == DiceActivation::kSigmoid) p = at::sigmoid(p);
+    if (options_.activation == DiceActivation::kSoftmax) p = at::softmax(p, 1);
+    const auto pixels = [&](const at::Tensor& tensor) {  // batch x classes x pixels
+      const at::Tensor counted = tensor.masked_fill(target.counts.logical_not(), 0);
+      const at::Tensor flat = counted.reshape({tensor.size(0), tensor.size(1), -1});
+      return flat.narrow(1, first_class(), tensor.size(1) - first_class());
+    };
+    p = pixels(p);
+    const at::Tensor t = pixels(target.values);
+    std::vector<int64_t> axes{2};
+    if (!per_sample()) axes.push_back(0);
+    const at::Tensor sizes = options_.squared_denominator ? p * p + t * t : p + t;
+    const at::Tensor counted = pixels(at::ones_like(args.inputs[0].detach())).sum(axes) > 0;
+    const at::Tensor denominator = (sizes.sum(axes) + options_.smooth).masked_fill(~counted, 1);
+    const at::Tensor ratio = (2 * (p * t).sum(axes) + options_.smooth) / denominator;
+    return weight() * (1 - ratio).masked_fill(~counted, 0).sum() / counted.sum().clamp_min(1);
+  }
+
+ protected:
+  bool takes(Element) const override { return true; }
+
+  void check_options(const ValueType& prediction) const override {
+    if (!(options_.smooth >= 0 && std::isfinite(options_.smooth)))
+      throw_error<InvalidInput>("smooth {} must be at least 0 and finite", options_.smooth);
+    if (prediction.channels() > 1) return;
+    if (options_.activation == DiceActivation::kSoftmax)
+      throw_error<InvalidInput>("the softmax of a single channel is 1 everywhere; use sigmoid");
+    if (!options_.include_background)
+      throw_error<InvalidInput>("nothing is left of a single channel without the background");
+  }
+
+ private:
+  bool per_sample() const { return options_.average == DiceOptions::Average::kSample; }
+  int64_t first_class() const { return options_.include_background ? 0 : 1; }
+  int64_t num_classes(const NodeTypes& types) const {
+    return types.inputs[0].channels() - first_class();
+  }
+  int64_t num_groups(const NodeTypes& types) const {
+    return num_classes(types) * (per_sample() ? types.output.batch() : 1);
+  }
+  int64_t group(int64_t sample, int64_t k, int64_t classes) const {
+    return per_sample() ? sample * classes + k : k;
+  }
+
+  void add_overlaps(const LossTile& tile, Overlap* of_classes) const {
+    for (int64_t k = first_class(); k < tile.num_channels; ++k) {
+      Overlap& overlap = of_classes[k - first_class()];
+      for (int64_t p = 0; p < tile.size; ++p) {
+        if (!tile.counts[p]) continue;
+        overlap.pixels += 1;
+        const double score = tile.scores[k * tile.max_size + p];
+        const double target = tile.targets[k * tile.max_size + p];
+        overlap.both += score * target;
+        overlap.sizes +=
+            options_.squared_denominator ? score * score + target * target : score + target;
+      }
+    }
+  }
+
+  DiceOptions options_;
+};
+
+}  // namespace
+
+ValueId dice(Graph& graph, ValueId logits, ValueId target, const std::string& name,
+             const DiceOptions& options) {
+  return graph.add_node(name, std::make_shared<Dice>(options), {logits, target});
+}
+
+}  // namespace tessera

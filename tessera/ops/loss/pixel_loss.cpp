@@ -1,0 +1,61 @@
+#include "tessera/ops/loss/pixel_loss.h"
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+
+ValueType PixelLoss::infer_type(std::span<const ValueType> inputs) const {
+  const ValueType &prediction = inputs[0], &target = inputs[1];
+  if (prediction.element != Element::kReal || prediction.num_axes() < 2 ||
+      prediction.axes[1].kind != AxisKind::kChannel || prediction.channels() < 1)
+    throw_error<InvalidInput>("the prediction is {}; give real numbers, batch x classes x space",
+                              to_string(prediction));
+  if (!std::isfinite(weight_))
+    throw_error<InvalidInput>("weight {} must be a finite number", weight_);
+  check_options(prediction);
+  if (!takes(target.element)) {
+    if (target.element == Element::kReal)
+      throw_error<InvalidInput>("the target holds real numbers; give integer labels");
+    throw_error<InvalidInput>("the target holds labels; give real numbers of the shape {}",
+                              to_string(prediction));
+  }
+  ValueType output = prediction;
+  output.axes.erase(output.axes.begin() + 1);
+  const ValueType& legal = target.element == Element::kReal ? prediction : output;
+  if (target.shape() != legal.shape())
+    throw_error<InvalidInput>("the target is {}; a prediction of {} needs {}", to_string(target),
+                              to_string(prediction), to_string(legal));
+  return output;
+}
+
+Box PixelLoss::needed(int input, const Box& out, const NodeTypes& types) const {
+  if (input == 1 && has_labels(types)) return out;
+  Box box{out[0], {0, types.inputs[0].channels()}};
+  for (int axis = 1; axis < out.num_axes(); ++axis) box.push_back(out[axis]);
+  return box;
+}
+
+std::string PixelLoss::slashed(const std::vector<double>& factors) {
+  std::string text;
+  for (double factor : factors) text += fmt::format("{}{}", text.empty() ? "" : "/", factor);
+  return text;
+}
+
+std::string PixelLoss::with_weight(std::string text) const {
+  if (weight_ == 1) return text;
+  return fmt::format("{}{}weight {}", text, text.empty() ? "" : ", ", weight_);
+}
+
+void PixelLoss::check_label(int64_t label, const KernelArgs& args) const {
+  const int64_t legal = num_labels(args.types->inputs[0].channels());
+  if (label == ignore_index_ || (label >= 0 && label < legal)) return;
+  throw_error<InvalidInput>("[{} {}] label {} is not in [0, {}) and is not the ignored label {}",
+                            kind(), *args.name, label, legal, ignore_index_);
+}
+
+void add_pieces(const at::Tensor& gathered, at::Tensor sums) {
+  sums.zero_();
+  for (int64_t piece = 0; piece < gathered.size(0); ++piece) sums.add_(gathered[piece]);
+}
+
+}  // namespace tessera

@@ -1,0 +1,79 @@
+#pragma once
+// What all losses share: geometry, types and labels. A loss reads a prediction, batch x channels x
+// space (or batch x channels), and a target, which is labels of batch x space or real numbers of
+// the prediction's shape. Its output is never stored; it has the type batch x space, so that a loss
+// is cut into pieces of pixels with all of their channels.
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "tessera/graph/op.h"
+#include "tessera/kernels/cpu/rows.h"
+
+namespace tessera {
+
+class PixelLoss : public Op {
+ public:
+  ValueType infer_type(std::span<const ValueType> inputs) const override;
+  Box needed(int input, const Box& out, const NodeTypes& types) const override;
+  OutputAccess output_access() const override { return OutputAccess::kNone; }
+  bool is_loss() const override { return true; }
+  bool differentiable(int input) const override { return input == 0; }
+  bool keeps_input(int) const override { return true; }
+  double flops(const Box& out, const NodeTypes& types) const override {
+    return 4.0 * static_cast<double>(out.volume() * types.inputs[0].channels());
+  }
+
+ protected:
+  /// `weight` is the factor on the loss; labels equal to `ignore_index` do not count.
+  PixelLoss(double weight, int64_t ignore_index) : weight_(weight), ignore_index_(ignore_index) {}
+
+  /// Whether the loss understands labels / real targets.
+  virtual bool takes(Element target) const = 0;
+  /// Throws InvalidInput where the options do not fit the prediction.
+  virtual void check_options(const ValueType& prediction) const = 0;
+  /// Labels lie in [0, num_labels). One channel of a two-class loss stands for labels 0 and 1.
+  virtual int64_t num_labels(int64_t channels) const { return std::max<int64_t>(channels, 2); }
+
+  double weight() const { return weight_; }
+  int64_t ignore_index() const { return ignore_index_; }
+  static bool has_labels(const NodeTypes& types) {
+    return types.inputs[1].element == Element::kIndex;
+  }
+  /// "1/2/0.5", as users write factors of classes.
+  static std::string slashed(const std::vector<double>& factors);
+  /// "weight 0.5", where it is not 1, behind `text`.
+  std::string with_weight(std::string text) const;
+
+  /// The sum of weight_of(label) over the piece's labels that count, in an order that does not
+  /// depend on the number of threads. Throws InvalidInput for a label that is not legal.
+  template <class WeightOf>
+  double sum_over_labels(const KernelArgs& args, const WeightOf& weight_of) const {
+    if (args.out_box.empty()) return 0;
+    const at::Tensor target = args.inputs[1].view(args.out_box);
+    const int64_t* labels = target.data_ptr<int64_t>();
+    const int64_t stride = target.strides().back();
+    std::vector<double> row_sums(num_rows(target.sizes()));
+    parallel_rows(target.sizes(), [&](int64_t row, const RowIndex& index) {
+      const int64_t* label = labels + row_offset(index, target.strides());
+      for (int64_t p = 0; p < target.sizes().back(); ++p) {
+        check_label(label[p * stride], args);
+        if (label[p * stride] != ignore_index_) row_sums[row] += weight_of(label[p * stride]);
+      }
+    });
+    return std::accumulate(row_sums.begin(), row_sums.end(), 0.0);
+  }
+
+ private:
+  void check_label(int64_t label, const KernelArgs& args) const;
+
+  double weight_;
+  int64_t ignore_index_;
+};
+
+/// Sums the rows of `gathered` in their order into `sums`.
+void add_pieces(const at::Tensor& gathered, at::Tensor sums);
+
+}  // namespace tessera

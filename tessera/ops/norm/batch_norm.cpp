@@ -1,0 +1,302 @@
+#include "tessera/ops/norm/batch_norm.h"
+
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/geometry/split.h"
+#include "tessera/kernels/norm.h"
+
+namespace tessera {
+namespace {
+
+using Activation = BatchNormOptions::Activation;
+
+/// Elements of a channel in a box of the value.
+double count_per_channel(const Box& box) {
+  return box.empty() ? 0 : static_cast<double>(box.volume() / box[1].size());
+}
+
+/// The channels of a piece in one half of its statistics. Channels that it does not hold are zero.
+std::span<double> part(std::span<double> channels, const Range& range) {
+  return channels.subspan(range.begin, range.size());
+}
+
+class BatchNorm final : public Op, public HasRunningStatistics {
+ public:
+  explicit BatchNorm(const BatchNormOptions& options) : options_(options) {}
+
+  const BatchNormOptions& options() const { return options_; }
+
+  std::string kind() const override {
+    return options_.activation == Activation::kRelu ? "batch_norm_relu" : "batch_norm";
+  }
+
+  std::string settings() const override {
+    std::string text = uses_batch() ? "" : "running statistics";
+    if (uses_batch() && options_.batch_parts > 1)
+      text = fmt::format("{} micro-batches", options_.batch_parts);
+    if (!options_.affine) text += text.empty() ? "no affine" : ", no affine";
+    return text;
+  }
+
+  ValueType infer_type(std::span<const ValueType> inputs) const override {
+    const ValueType& input = inputs[0];
+    check_norm_input(input, options_.epsilon);
+    check_momentum(options_.momentum);
+    if (!uses_batch() && !options_.running)
+      throw_error<InvalidInput>(
+          "running statistics are asked for and not tracked; track them, or use the batch's");
+    if (uses_batch() && smallest_part(input) <= 1)
+      throw_error<InvalidInput>(
+          "input {} has one value per channel{}, which has no variance; use a larger batch or "
+          "image, or running statistics",
+          to_string(input),
+          options_.batch_parts == 1
+              ? std::string()
+              : fmt::format(" in one of {} micro-batches", options_.batch_parts));
+    return input;
+  }
+
+  std::shared_ptr<const Op> by_running_statistics() const override {
+    if (!options_.running) return nullptr;
+    BatchNormOptions options = options_;
+    options.statistics = BatchNormOptions::Statistics::kRunning;
+    return batch_norm_op(options);
+  }
+
+  Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
+  bool keeps_input(int) const override { return true; }
+  bool cheap_to_recompute() const override { return true; }
+  Statistics forward_statistics(const NodeTypes& types) const override { return two(types); }
+  Statistics backward_statistics(const NodeTypes& types) const override { return two(types); }
+  bool weight_gradient_from_statistics() const override { return uses_batch(); }
+  int64_t batch_parts() const override { return uses_batch() ? options_.batch_parts : 0; }
+  double flops(const Box& out, const NodeTypes&) const override {
+    const double per_element = uses_batch() ? 6 : 2;  // sum, distance, square, sum; then x * a + b
+    return per_element * static_cast<double>(out.volume());
+  }
+
+  void piece_statistics(KernelArgs& args) const override {
+    args.piece_statistics.zero_();
+    if (args.out_box.empty()) return;
+    const Range channels = args.out_box[1];
+    std::vector<Moments> moments(channels.size());
+    plane_moments(args.inputs[0].view(args.out_box), {}, moments);
+    const std::span<double> mean = part(first_half(args.piece_statistics), channels);
+    const std::span<double> m2 = part(second_half(args.piece_statistics), channels);
+    for (size_t c = 0; c < moments.size(); ++c) {
+      mean[c] = moments[c].mean;
+      m2[c] = moments[c].m2;
+    }
+  }
+
+  /// Leaves mean and 1 / sqrt(biased variance + epsilon).
+  void merge_statistics(MergeArgs& args) const override {
+    for (int64_t c = 0; c < args.types->output.channels(); ++c) {
+      const Moments moments = merge_channel(args, c);
+      first_half(args.merged)[c] = moments.mean;
+      second_half(args.merged)[c] = 1 / std::sqrt(moments.m2 / moments.count + options_.epsilon);
+    }
+  }
+
+  /// By mean and unbiased variance of the whole batch, also where micro-batches have their own.
+  void update_buffers(MergeArgs& args) const override {
+    if (!options_.running) return;
+    const int64_t channels = args.types->output.channels();
+    const at::Tensor mean = at::empty({channels}, at::kDouble);
+    const at::Tensor unbiased = at::empty({channels}, at::kDouble);
+    for (int64_t c = 0; c < channels; ++c) {
+      const Moments moments = merge_channel(args, c);
+      mean.data_ptr<double>()[c] = moments.mean;
+      unbiased.data_ptr<double>()[c] = moments.m2 / (moments.count - 1);
+    }
+    update_running(args.buffers[0], mean, options_.momentum);
+    update_running(args.buffers[1], unbiased, options_.momentum);
+  }
+
+  void forward(KernelArgs& args) const override {
+    if (args.out_box.empty()) return;
+    normalise(args.inputs[0].view(args.out_box), plane_norm(args), args.output.view(args.out_box));
+  }
+
+  void piece_grad_statistics(KernelArgs& args) const override {
+    sum_gradients(args, args.piece_grad_statistics);
+  }
+
+  void merge_grad_statistics(MergeArgs& args) const override {
+    args.merged.zero_();
+    for (int64_t piece = 0; piece < args.gathered.size(0); ++piece)
+      args.merged.add_(args.gathered[piece]);
+  }
+
+  void input_gradient(KernelArgs& args) const override {
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
+    const PlaneNorm norm = plane_norm(args);
+    const size_t channels = norm.mean.size();
+    std::vector<double> mean_dxhat(channels), mean_dxhat_xhat(channels);
+    if (uses_batch()) {
+      const double count = count_of_part(args);
+      const std::span<double> dy = part(first_half(args.merged_grad_statistics), args.out_box[1]);
+      const std::span<double> dy_xhat =
+          part(second_half(args.merged_grad_statistics), args.out_box[1]);
+      for (size_t c = 0; c < channels; ++c) {
+        mean_dxhat[c] = norm.weight[c] * dy[c] / count;
+        mean_dxhat_xhat[c] = norm.weight[c] * dy_xhat[c] / count;
+      }
+    }
+    normalise_gradient(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box), norm,
+                       mean_dxhat, mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
+  }
+
+  /// The piece's own sums, never the merged ones: gradients are summed over the ranks later.
+  void weight_gradient(KernelArgs& args) const override {
+    const int64_t channels = args.types->output.channels();
+    at::Tensor sums = args.piece_grad_statistics;
+    if (!sums.defined()) {  // running statistics: no phase before this one needed them
+      sums = at::empty({2 * channels}, at::kDouble);
+      sum_gradients(args, sums);
+    }
+    const at::Tensor &grad_weight = args.grad_parameters[0], &grad_bias = args.grad_parameters[1];
+    grad_weight.add_(sums.narrow(0, channels, channels).to(grad_weight.scalar_type()));
+    grad_bias.add_(sums.narrow(0, 0, channels).to(grad_bias.scalar_type()));
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    const at::Tensor& x = args.inputs[0];
+    const bool apart = uses_batch() && options_.batch_parts > 1;
+    const at::Tensor whole = with_one_spatial_axis(x);
+    at::Tensor y;
+    if (apart) {
+      std::vector<at::Tensor> parts;
+      for (int64_t part = 0; part < options_.batch_parts; ++part) {
+        const Range samples = split(x.size(0), options_.batch_parts, part);
+        parts.push_back(
+            reference_part(whole.narrow(0, samples.begin, samples.size()), args, at::Tensor(), {}));
+      }
+      y = at::cat(parts);
+      // For the running statistics of the whole batch alone.
+      reference_part(whole.detach(), args, tensor_or_none(args.buffers, 0),
+                     tensor_or_none(args.buffers, 1));
+    } else {
+      y = reference_part(whole, args, tensor_or_none(args.buffers, 0),
+                         tensor_or_none(args.buffers, 1));
+    }
+    y = y.view(x.sizes());
+    return options_.activation == Activation::kRelu ? at::relu(y) : y;
+  }
+
+ private:
+  at::Tensor reference_part(const at::Tensor& x, const ReferenceArgs& args,
+                            const at::Tensor& running_mean, const at::Tensor& running_var) const {
+    return at::batch_norm(x, tensor_or_none(args.parameters, 0), tensor_or_none(args.parameters, 1),
+                          running_mean, running_var, uses_batch(), options_.momentum,
+                          options_.epsilon, /*cudnn_enabled=*/false);
+  }
+
+  /// Elements of a channel in the smallest part of the batch.
+  int64_t smallest_part(const ValueType& input) const {
+    const int64_t batch = input.batch();
+    return batch == 0 ? 0 : batch / options_.batch_parts * pixels_per_sample(input);
+  }
+
+  /// Elements of a channel in the part of the batch that a piece belongs to.
+  double count_of_part(const KernelArgs& args) const {
+    Box box = Box::whole(args.types->output.shape());
+    for (int64_t part = 0; part < options_.batch_parts; ++part) {
+      const Range samples = split(args.types->output.batch(), options_.batch_parts, part);
+      if (samples.contains(args.out_box[0].begin)) box[0] = samples;
+    }
+    return count_per_channel(box);
+  }
+
+  bool uses_batch() const { return options_.statistics == BatchNormOptions::Statistics::kBatch; }
+
+  Statistics two(const NodeTypes& types) const {
+    if (!uses_batch()) return {};
+    const int64_t channels = types.output.channels();
+    return {2 * channels, 2 * channels};
+  }
+
+  static Moments merge_channel(const MergeArgs& args, int64_t channel) {
+    const int64_t channels = args.types->output.channels();
+    const double* statistics = args.gathered.data_ptr<double>();
+    Moments merged;
+    for (const Box& box : args.out_boxes) {
+      if (box[1].contains(channel))
+        merged.merge({count_per_channel(box), statistics[channel], statistics[channels + channel]});
+      statistics += 2 * channels;
+    }
+    return merged;
+  }
+
+  PlaneNorm plane_norm(const KernelArgs& args) const {
+    const Range channels = args.out_box[1];
+    PlaneNorm norm;
+    norm.activation = options_.activation;
+    if (options_.affine) {
+      norm.weight = entries(args.parameters[0], channels);
+      norm.bias = entries(args.parameters[1], channels);
+    } else {
+      norm.weight.assign(channels.size(), 1);
+      norm.bias.assign(channels.size(), 0);
+    }
+    if (uses_batch()) {
+      const int64_t all = args.types->output.channels();
+      norm.mean = entries(args.merged_statistics, channels);
+      norm.inverse_std = entries(args.merged_statistics, channels.shifted(all));
+    } else {
+      norm.mean = entries(args.buffers[0], channels);
+      norm.inverse_std = entries(args.buffers[1], channels);
+      for (double& value : norm.inverse_std) value = 1 / std::sqrt(value + options_.epsilon);
+    }
+    return norm;
+  }
+
+  void sum_gradients(const KernelArgs& args, const at::Tensor& sums) const {
+    sums.zero_();
+    if (args.out_box.empty()) return;
+    const Range channels = args.out_box[1];
+    plane_gradient_sums(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box),
+                        plane_norm(args), part(first_half(sums), channels),
+                        part(second_half(sums), channels));
+  }
+
+  BatchNormOptions options_;
+};
+
+}  // namespace
+
+ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
+                   const BatchNormOptions& options) {
+  const int64_t channels = channels_or_zero(graph.type(x));
+  std::vector<ParameterId> parameters, buffers;
+  if (options.affine) parameters = add_affine(graph, name, {channels});
+  if (options.running) buffers = add_running(graph, name, channels);
+  return graph.add_node(name, batch_norm_op(options), {x}, parameters, buffers);
+}
+
+std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options) {
+  return std::make_shared<BatchNorm>(options);
+}
+
+std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts) {
+  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
+  if (norm == nullptr || op.batch_parts() == 0) return nullptr;
+  BatchNormOptions options = norm->options();
+  options.batch_parts = parts;
+  return batch_norm_op(options);
+}
+
+bool is_plain_batch_norm(const Op& op) {
+  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
+  return norm != nullptr && norm->options().activation == Activation::kNone;
+}
+
+std::shared_ptr<const Op> with_relu(const Op& batch_norm) {
+  TESSERA_CHECK(is_plain_batch_norm(batch_norm), "{} is no plain batch norm", batch_norm.kind());
+  BatchNormOptions options = dynamic_cast<const BatchNorm&>(batch_norm).options();
+  options.activation = Activation::kRelu;
+  return batch_norm_op(options);
+}
+
+}  // namespace tessera

@@ -1,0 +1,90 @@
+#include "tessera/ops/norm/instance_norm.h"
+
+#include "tessera/base/error.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/norm.h"
+#include "tessera/ops/norm/sample_norm.h"
+
+namespace tessera {
+namespace {
+
+using Source = InstanceNormOptions::Statistics;
+
+BatchNormOptions by_running(const InstanceNormOptions& options) {
+  return {.epsilon = options.epsilon,
+          .momentum = options.momentum,
+          .statistics = BatchNormOptions::Statistics::kRunning,
+          .affine = options.affine};
+}
+
+class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
+ public:
+  explicit InstanceNorm(const InstanceNormOptions& options)
+      : SampleNorm(options.affine ? Affine::kChannel : Affine::kNone, options.epsilon),
+        options_(options) {}
+
+  std::string kind() const override { return "instance_norm"; }
+
+  std::string settings() const override {
+    std::string text = options_.affine ? "affine" : "";
+    if (options_.track_running) text += text.empty() ? "tracked" : ", tracked";
+    return text;
+  }
+
+  ValueType infer_type(std::span<const ValueType> inputs) const override {
+    const ValueType& input = inputs[0];
+    check_norm_input(input, options_.epsilon);
+    check_momentum(options_.momentum);
+    check_not_alone(input, pixels_per_sample(input), "channel of a sample");
+    return input;
+  }
+
+  std::shared_ptr<const Op> by_running_statistics() const override {
+    return options_.track_running ? batch_norm_op(by_running(options_)) : nullptr;
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    const at::Tensor& x = args.inputs[0];
+    return at::instance_norm(with_one_spatial_axis(x), tensor_or_none(args.parameters, 0),
+                             tensor_or_none(args.parameters, 1), tensor_or_none(args.buffers, 0),
+                             tensor_or_none(args.buffers, 1), /*use_input_stats=*/true,
+                             options_.momentum, options_.epsilon, /*cudnn_enabled=*/false)
+        .view(x.sizes());
+  }
+
+ private:
+  int64_t num_groups(int64_t channels) const override { return channels; }
+
+  /// Means over the batch of the instances' means and unbiased variances.
+  void track(const std::vector<Moments>& moments, MergeArgs& args) const override {
+    if (!options_.track_running) return;
+    const int64_t batch = args.types->output.batch(), channels = args.types->output.channels();
+    const at::Tensor means = at::zeros({channels}, at::kDouble);
+    const at::Tensor variances = at::zeros({channels}, at::kDouble);
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t c = 0; c < channels; ++c) {
+        const Moments& of_instance = moments[n * channels + c];
+        means.data_ptr<double>()[c] += of_instance.mean;
+        variances.data_ptr<double>()[c] += of_instance.m2 / (of_instance.count - 1);
+      }
+    update_running(args.buffers[0], means.div_(batch), options_.momentum);
+    update_running(args.buffers[1], variances.div_(batch), options_.momentum);
+  }
+
+  InstanceNormOptions options_;
+};
+
+}  // namespace
+
+ValueId instance_norm(Graph& graph, ValueId x, const std::string& name,
+                      const InstanceNormOptions& options) {
+  if (options.statistics == Source::kRunning)
+    return batch_norm(graph, x, name, by_running(options));
+  const int64_t channels = channels_or_zero(graph.type(x));
+  std::vector<ParameterId> parameters, buffers;
+  if (options.affine) parameters = add_affine(graph, name, {channels});
+  if (options.track_running) buffers = add_running(graph, name, channels);
+  return graph.add_node(name, std::make_shared<InstanceNorm>(options), {x}, parameters, buffers);
+}
+
+}  // namespace tessera

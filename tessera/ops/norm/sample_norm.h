@@ -1,0 +1,73 @@
+#pragma once
+// Normalisation of each sample on its own, by groups of neighbouring channels: mean and variance
+// are those of the group's channels over all of space. Group norm, instance norm (each channel a
+// group) and layer norm over the sample (one group) are this operator and differ in names, weights
+// and oracle.
+//
+// Statistics are two numbers for each sample and group of the batch, and mean nothing for samples
+// and groups of which a piece (or, merged, a micro-batch) holds nothing; how many elements it holds
+// is geometry. Backward reads the input and the merged statistics; the output is recomputed where
+// it is wanted, not kept.
+
+#include <string>
+#include <vector>
+
+#include "tessera/graph/graph.h"
+#include "tessera/kernels/norm.h"
+
+namespace tessera {
+
+class SampleNorm : public Op {
+ public:
+  /// What one entry of weight and bias belongs to.
+  enum class Affine {
+    kNone,     // there are no parameters
+    kChannel,  // shape C
+    kElement,  // shape C x space: each piece uses its slice
+  };
+
+  Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
+  bool keeps_input(int) const override { return true; }
+  bool cheap_to_recompute() const override { return true; }
+  Statistics forward_statistics(const NodeTypes& types) const override;
+  Statistics backward_statistics(const NodeTypes& types) const override;
+  bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
+  double flops(const Box& out, const NodeTypes& types) const override;
+
+  void piece_statistics(KernelArgs& args) const override;
+  void merge_statistics(MergeArgs& args) const override;
+  void update_buffers(MergeArgs& args) const override;
+  void forward(KernelArgs& args) const override;
+  void piece_grad_statistics(KernelArgs& args) const override;
+  void merge_grad_statistics(MergeArgs& args) const override;
+  void input_gradient(KernelArgs& args) const override;
+  void weight_gradient(KernelArgs& args) const override;
+
+ protected:
+  SampleNorm(Affine affine, double epsilon) : affine_(affine), epsilon_(epsilon) {}
+
+  Affine affine() const { return affine_; }
+  double epsilon() const { return epsilon_; }
+
+  /// Divides the number of channels.
+  virtual int64_t num_groups(int64_t channels) const = 0;
+
+  /// Gets the moments of all samples and groups, those of group g of sample n at n * groups + g, to
+  /// update running statistics from.
+  virtual void track(const std::vector<Moments>&, MergeArgs&) const {}
+
+ private:
+  struct Cells;
+
+  Cells cells_of(const ValueType& type) const;
+  std::vector<Moments> merged_moments(const MergeArgs& args) const;
+  PlaneNorm plane_norm(const KernelArgs& args) const;
+  at::Tensor gradient_behind_norm(const KernelArgs& args) const;
+  void sum_gradients(const KernelArgs& args, const at::Tensor& sums) const;
+  void add_element_gradients(const KernelArgs& args) const;
+
+  Affine affine_;
+  double epsilon_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,99 @@
+// Clipping against PyTorch's, and the norm's independence of threads.
+
+#include "tessera/optim/clip.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/unit/refusal.h"
+
+namespace tessera::clip_test {
+namespace {
+
+std::vector<at::Tensor> random_gradients(at::ScalarType real) {
+  at::manual_seed(3);
+  return {at::randn({17, 5, 3}, real), at::Tensor(), at::randn({40'001}, real),
+          at::randn({1}, real), at::empty({0}, real)};
+}
+
+std::vector<at::Tensor> cloned(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& tensor : tensors)
+    copies.push_back(tensor.defined() ? tensor.clone() : at::Tensor());
+  return copies;
+}
+
+TEST(Clip, LikeTorch) {
+  for (double max_norm : {0.5, 100.0, 1e6}) {
+    std::vector<at::Tensor> ours = random_gradients(at::kDouble), parameters;
+    for (const at::Tensor& gradient : ours) {
+      if (!gradient.defined()) continue;
+      parameters.push_back(at::zeros_like(gradient).requires_grad_(true));
+      parameters.back().mutable_grad() = gradient.clone();
+    }
+    const double norm = gradient_norm(ours);
+    clip_gradients(ours, norm, max_norm);
+    EXPECT_NEAR(norm, torch::nn::utils::clip_grad_norm_(parameters, max_norm), 1e-11);
+    size_t next = 0;
+    for (const at::Tensor& gradient : ours) {
+      if (!gradient.defined()) continue;
+      EXPECT_TRUE(gradient.allclose(parameters[next++].grad(), 1e-14, 1e-16)) << max_norm;
+    }
+  }
+}
+
+TEST(Clip, LeavesShortGradientsAlone) {
+  std::vector<at::Tensor> gradients = random_gradients(at::kFloat);
+  const std::vector<at::Tensor> before = cloned(gradients);
+  const double norm = gradient_norm(gradients);
+  clip_gradients(gradients, norm, norm * 1.01);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    EXPECT_TRUE(gradients[i].equal(before[i]));
+  }
+}
+
+TEST(Clip, TheNormDoesNotDependOnThreadsOrStrides) {
+  const std::vector<at::Tensor> gradients = random_gradients(at::kFloat);
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const double one = gradient_norm(gradients);
+  at::set_num_threads(3);
+  EXPECT_EQ(gradient_norm(gradients), one);
+  at::set_num_threads(threads);
+  const at::Tensor wide = at::zeros({40'001, 3});
+  wide.select(1, 1).copy_(gradients[2]);
+  EXPECT_EQ(gradient_norm({gradients[0], wide.select(1, 1), gradients[3]}), one);
+}
+
+TEST(Clip, SumsInFloat64) {
+  // In float32 the squares overflow, and the small ones would be lost beside the large one.
+  EXPECT_NEAR(gradient_norm({at::full({4}, 1e30, at::kFloat)}) / 2e30, 1, 1e-6);
+  const at::Tensor mixed = at::full({1'000'001}, 1e-4, at::kFloat);
+  mixed[0] = 1;
+  EXPECT_NEAR(gradient_norm({mixed}), std::sqrt(1.01), 1e-9);
+}
+
+TEST(Clip, LeavesGradientsAloneWhereTheNormIsNotFinite) {
+  for (double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    std::vector<at::Tensor> gradients{at::full({3}, 5.0), at::full({2}, 7.0)};
+    gradients[1][1] = bad;
+    const double norm = gradient_norm(gradients);
+    EXPECT_FALSE(std::isfinite(norm));
+    clip_gradients(gradients, norm, 1);
+    EXPECT_TRUE(gradients[0].equal(at::full({3}, 5.0))) << "the caller decides what happens";
+  }
+}
+
+TEST(Clip, RefusesANormThatIsNoLimit) {
+  expect_refusal([] { clip_gradients({at::ones({2})}, 1, 0); }, "[clip] a gradient norm of 0");
+  expect_refusal([] { clip_gradients({at::ones({2})}, 1, -1); }, "give one above 0");
+}
+
+}  // namespace
+}  // namespace tessera::clip_test
