@@ -1,24 +1,23 @@
 # What Tessera builds on: LibTorch, four header-only libraries, and MPI and libpng where they are
 # found. A missing optional one removes a feature, whose use then says which package it needs.
 
-include(${CMAKE_CURRENT_LIST_DIR}/torch.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/interface.cmake)
 
 # Header-only libraries, from the system or from TESSERA_HEADERS.
 add_library(tessera_headers INTERFACE)
-foreach(header fmt/format.h CLI/CLI.hpp nlohmann/json.hpp toml++/toml.h)
+target_link_libraries(tessera_headers INTERFACE Tessera::fmt)
+foreach(header CLI/CLI.hpp nlohmann/json.hpp toml++/toml.h)
   string(MAKE_C_IDENTIFIER "TESSERA_DIR_${header}" variable)
   find_path(${variable} ${header} HINTS ${TESSERA_HEADERS})
   if(NOT ${variable})
     message(FATAL_ERROR
-      "${header} not found: install libfmt-dev, libcli11-dev, nlohmann-json3-dev and "
-      "libtomlplusplus-dev, or set TESSERA_HEADERS to a folder that holds it")
+      "${header} not found: install libcli11-dev, nlohmann-json3-dev and libtomlplusplus-dev, or "
+      "set TESSERA_HEADERS to a folder that holds it")
   endif()
-  # /usr/include is searched anyway; naming it breaks include_next.
   if(NOT ${variable} STREQUAL "/usr/include")
     target_include_directories(tessera_headers SYSTEM INTERFACE ${${variable}})
   endif()
 endforeach()
-target_compile_definitions(tessera_headers INTERFACE FMT_HEADER_ONLY)
 
 if(TESSERA_MPI)
   set(MPI_CXX_SKIP_MPICXX ON) # the C interface only

@@ -20,5 +20,5 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersio
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/torch.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/interface.cmake
         DESTINATION ${package_dir})

@@ -34,10 +34,9 @@ set_target_properties(tessera_library PROPERTIES
   OUTPUT_NAME tessera EXPORT_NAME tessera VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_compile_features(tessera_library PUBLIC cxx_std_20)
-target_compile_definitions(tessera_library PUBLIC FMT_HEADER_ONLY)
 target_include_directories(tessera_library PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
-target_link_libraries(tessera_library PUBLIC Tessera::torch PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(tessera_library PUBLIC Tessera::torch Tessera::fmt PRIVATE ${CMAKE_DL_LIBS})
 add_library(Tessera::tessera ALIAS tessera_library)
 
 # Programs share the library's precompiled header, so they are compiled as it is: not as -fPIE.

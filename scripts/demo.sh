@@ -13,7 +13,7 @@ mkdir -p "$out"
 model=unet2d:base=8,depth=3,classes=3
 data=synthetic:samples=72,classes=3
 common=("$model" --input 4x1x96x96 --data "$data" --validation-fraction 0.1 --seed 3
-  --epochs 12 --optimiser adamw --learning-rate 0.004 --schedule cosine --warmup-steps 8
+  --epochs 12 --optimiser adamw --learning-rate 0.004 --learning-rate-schedule cosine --warmup-steps 8
   --dtype float64) # so that the curves agree in every digit; float32 is faster and drifts apart in the fourth
 
 say() { printf '\n== %s\n' "$*"; }

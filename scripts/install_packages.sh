@@ -6,9 +6,10 @@ packages=(
   g++ cmake ninja-build
   libtorch-dev
   libopenblas0-pthread # without it LibTorch's matrix products are about 30 times slower
-  libfmt-dev libcli11-dev nlohmann-json3-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libgtest-dev
   python3-numpy python3-torch python3-torchvision # tests compare with PyTorch and torchvision
+  libpng-dev # pictures of predictions; optional for the build, wanted by the tests
   libopenmpi-dev openmpi-bin # ranks as processes; optional for the build, wanted by the tests
 )
 

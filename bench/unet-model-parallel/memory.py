@@ -30,7 +30,7 @@ def predict(tessera, model, edges):
 
 def largest_edge(tessera, model, work, placement):
     """Bisection, in a bracket that the nearly constant bytes per pixel make narrow. A balance is
-    searched anew for every size, so memory may dip: the four sizes behind the found one are tried."""
+    searched anew for every size, so memory may dip: the four sizes after the found one are tried."""
     def fits(units):
         return needed(tessera.plan(model, work, units * STEP, placement)) <= LIMIT
 

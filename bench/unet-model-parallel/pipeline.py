@@ -18,7 +18,7 @@ def arguments_of(stages, schedule, options):
     if schedule == "interleaved" and options.micro_batches % stages != 0:
         return None
     return ("--stages", str(stages), "--micro-batches", str(options.micro_batches),
-            "--schedule", schedule, "--balance", options.balance)
+            "--pipeline-schedule", schedule, "--balance", options.balance)
 
 
 def measure_point(tessera, base, placement, options):

@@ -27,9 +27,9 @@ class Work:
         return f"{self.batch}x3x{edge}x{edge}"
 
 
-ONE_IMAGE = Work("one image", 1, ("--schedule", "sequential"))
+ONE_IMAGE = Work("one image", 1, ("--pipeline-schedule", "sequential"))
 EIGHT_IMAGES = Work("eight micro-batches", 8,
-                    ("--micro-batches", "8", "--schedule", "1f1b", "--norm", "micro-batch"))
+                    ("--micro-batches", "8", "--pipeline-schedule", "1f1b", "--norm", "micro-batch"))
 
 # The study's three, all others of eight workers are ours.
 STUDY = (Placement("sequential", ()),

@@ -39,7 +39,7 @@ def parse_options():
     parser.add_argument("--sizes", type=numbers, help="image sizes, 64,128,256; of --pipeline one")
     parser.add_argument("--base", type=int,
                         help="channels of the first level (64; --measure 16, --pipeline 32)")
-    parser.add_argument("--iterations", type=int, default=3, help="timed steps behind one of warm-up")
+    parser.add_argument("--iterations", type=int, default=3, help="timed steps after one of warm-up")
     parser.add_argument("--threads", type=int, default=1, help="per worker, of --measure")
     parser.add_argument("--batch", type=int, default=32, help="of --pipeline")
     parser.add_argument("--micro-batches", type=int, default=32, help="of --pipeline")

@@ -1,80 +1,89 @@
 #include "tessera/base/key_values.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+#include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
 
-std::string list(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += fmt::format("{}{}", text.empty() ? "" : ", ", word);
-  return text;
-}
-
-/// The whole text as a number, or nothing.
+/// The text as a number of the range, or nothing.
 template <class Number>
-std::optional<Number> read_number(const std::string& text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
-
-template <class Number>
-Number number_within(const std::string& place, const std::string& key, const std::string& text,
-                     Number low, Number high) {
+std::optional<Number> number_within(const std::string& text, Number low, Number high) {
   const std::optional<Number> number = read_number<Number>(text);
-  if (!number || !(low <= *number && *number <= high))
-    throw_error<InvalidInput>("[{}] {}={}: give a number from {} to {}", place, key, text, low,
-                              high);
-  return *number;
+  const bool is_legal = number && low <= *number && *number <= high;  // NaN is not
+  return is_legal ? number : std::nullopt;
 }
 
 }  // namespace
 
-OptionText::OptionText(std::string place, const std::string& text,
-                       const std::vector<std::string>& known)
+std::string legal_keys(const std::vector<KeyInfo>& known) {
+  std::vector<std::string> names;
+  for (const KeyInfo& key : known) names.push_back(key.name);
+  return names.empty() ? "it takes none" : "legal: " + joined(names);
+}
+
+KeyValues::KeyValues(std::string place, const std::string& text, const std::vector<KeyInfo>& known)
     : place_(std::move(place)) {
+  for (const KeyInfo& key : known) values_[key.name] = key.default_value;
   if (text.empty()) return;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string option = text.substr(begin, end - begin);
+  std::set<std::string> given;
+  for (const std::string& option : split_text(text, ',')) {
     const size_t equals = option.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == option.size())
-      throw_error<InvalidInput>("[{}] '{}' is no option; write key=value with a key of: {}", place_,
-                                option, list(known));
+      throw_error<InvalidInput>("[{}] '{}' is not an option; write key=value; {}", place_, option,
+                                legal_keys(known));
     const std::string key = option.substr(0, equals);
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw_error<InvalidInput>("[{}] unknown option '{}'; known: {}", place_, key, list(known));
-    if (!values_.emplace(key, option.substr(equals + 1)).second)
-      throw_error<InvalidInput>("[{}] option '{}' is given twice", place_, key);
-    begin = end + 1;
+    if (!values_.contains(key))
+      throw_error<InvalidInput>("[{}] has no option '{}'; {}", place_, key, legal_keys(known));
+    if (!given.insert(key).second)
+      throw_error<InvalidInput>("[{}] option '{}' is given twice; give it once", place_, key);
+    values_[key] = option.substr(equals + 1);
   }
 }
 
-int64_t OptionText::integer(const std::string& key, int64_t otherwise, int64_t low,
-                            int64_t high) const {
-  const auto found = values_.find(key);
-  return found == values_.end() ? otherwise : number_within(place_, key, found->second, low, high);
+int64_t KeyValues::integer(const std::string& key, int64_t low, int64_t high) const {
+  const std::optional<int64_t> number = number_within(text(key), low, high);
+  if (!number)
+    throw_error<InvalidInput>("[{}] option {}={} must be an integer from {} to {}", place_, key,
+                              text(key), low, high);
+  return *number;
 }
 
-double OptionText::real(const std::string& key, double otherwise, double low, double high) const {
-  const auto found = values_.find(key);
-  return found == values_.end() ? otherwise : number_within(place_, key, found->second, low, high);
+double KeyValues::real(const std::string& key, double low, double high) const {
+  const std::optional<double> number = number_within(text(key), low, high);
+  if (!number)
+    throw_error<InvalidInput>("[{}] option {}={} must be a number from {} to {}", place_, key,
+                              text(key), low, high);
+  return *number;
 }
 
-std::string OptionText::choice(const std::string& key,
-                               const std::vector<std::string>& legal) const {
+std::string KeyValues::choice(const std::string& key, const std::vector<std::string>& legal) const {
+  if (std::find(legal.begin(), legal.end(), text(key)) == legal.end())
+    throw_error<InvalidInput>("[{}] option {}={} must be one of: {}", place_, key, text(key),
+                              joined(legal));
+  return text(key);
+}
+
+std::vector<double> KeyValues::reals(const std::string& key, double low, double high) const {
+  std::vector<double> numbers;
+  if (!has(key)) return numbers;
+  for (const std::string& part : split_text(text(key), '/')) {
+    const std::optional<double> number = number_within(part, low, high);
+    if (!number)
+      throw_error<InvalidInput>("[{}] option {}={} must be numbers from {} to {} with '/' between",
+                                place_, key, text(key), low, high);
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+const std::string& KeyValues::text(const std::string& key) const {
   const auto found = values_.find(key);
-  if (found == values_.end()) return legal.front();
-  if (std::find(legal.begin(), legal.end(), found->second) == legal.end())
-    throw_error<InvalidInput>("[{}] {}={}: give one of: {}", place_, key, found->second,
-                              list(legal));
+  TESSERA_CHECK(found != values_.end(), "[{}] reads option {}, which is not in its table", place_,
+                key);
   return found->second;
 }
 

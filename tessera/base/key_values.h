@@ -1,10 +1,12 @@
 #pragma once
-// The options in the name of a data set, "key=value,key=value", read with checks that tell the
-// legal keys and ranges.
+// The options that users write after a name, "key=value,key=value": those of a model, a loss or a
+// data set. One table of keys gives the legal ones, their defaults, and what a list of options
+// says; readers state the legal values, and every refusal names them.
 //
 // Example:
-//   OptionText given("synthetic", "samples=64", {"samples", "noise"});
-//   given.integer("samples", /*otherwise=*/16, /*low=*/1, /*high=*/1000);
+//   const std::vector<KeyInfo> keys{{"delta", "1", "where it becomes linear"}};
+//   KeyValues("loss huber", "delta=0.5", keys).real("delta", 0, 10);   // 0.5
+//   KeyValues("loss huber", "", keys).real("delta", 0, 10);            // 1
 
 #include <cstdint>
 #include <map>
@@ -13,22 +15,37 @@
 
 namespace tessera {
 
-class OptionText {
- public:
-  /// `place` begins error messages. Throws InvalidInput for malformed text and for a key that is
-  /// unknown or given twice.
-  OptionText(std::string place, const std::string& text, const std::vector<std::string>& known);
+struct KeyInfo {
+  std::string name;
+  std::string default_value = {};  // empty: none
+  std::string help = {};           // with the legal values; empty where no list shows the key
+};
 
-  /// The value of a key, or `otherwise` where it is not given. Throw InvalidInput, with the legal
-  /// values, where it is no number or outside [low, high].
-  int64_t integer(const std::string& key, int64_t otherwise, int64_t low, int64_t high) const;
-  double real(const std::string& key, double otherwise, double low, double high) const;
-  /// One of `legal`; the first where it is not given.
+/// For errors: "legal: base, depth".
+std::string legal_keys(const std::vector<KeyInfo>& known);
+
+class KeyValues {
+ public:
+  /// `place` begins error messages. An empty text gives no value. Throws InvalidInput for malformed
+  /// text and for a key that is unknown or given twice.
+  KeyValues(std::string place, const std::string& text, const std::vector<KeyInfo>& known);
+
+  /// Whether the key has a value: one that was given, or a default.
+  bool has(const std::string& key) const { return !text(key).empty(); }
+
+  /// The given value or the default. Throw InvalidInput, with the legal values, where it is none of
+  /// them. Ranges include both ends.
+  int64_t integer(const std::string& key, int64_t low, int64_t high) const;
+  double real(const std::string& key, double low, double high) const;
   std::string choice(const std::string& key, const std::vector<std::string>& legal) const;
+  /// Numbers with '/' between them; empty where the key has no value.
+  std::vector<double> reals(const std::string& key, double low, double high) const;
 
  private:
-  const std::string place_;
-  std::map<std::string, std::string> values_;
+  const std::string& text(const std::string& key) const;
+
+  std::string place_;
+  std::map<std::string, std::string> values_;  // of every known key
 };
 
 }  // namespace tessera

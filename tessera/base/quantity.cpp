@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -76,19 +75,12 @@ int64_t parse_bytes(const std::string& text, const std::string& what) {
   return static_cast<int64_t>(number * unit->second);
 }
 
-std::string read_text(const std::string& path, const std::string& what) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw_error<InvalidInput>("[{}] cannot read {}; give a file that is there", what, path);
-  return text.str();
-}
-
 std::string format_bytes(int64_t bytes) {
-  static const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  static const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  constexpr double kRoundsUp = 1023.995;  // 1.00 MiB rather than 1024.00 KiB
   double number = static_cast<double>(bytes);
   int unit = 0;
-  while (number >= 1024 && unit < 5) {
+  while (number >= kRoundsUp && unit < 6) {
     number /= 1024;
     ++unit;
   }

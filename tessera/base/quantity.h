@@ -1,5 +1,5 @@
 #pragma once
-// Numbers as users write them, sizes such as 1x3x512x512 or bytes such as 16GiB, and their files.
+// Numbers as users write them: sizes such as 1x3x512x512, or bytes such as 16GiB.
 
 #include <cstdint>
 #include <string>
@@ -16,9 +16,6 @@ std::vector<double> parse_reals(const std::string& text, const std::string& what
 
 /// "16GiB", "500MB", "1024": binary units with an i, decimal ones without.
 int64_t parse_bytes(const std::string& text, const std::string& what);
-
-/// A file's text. Throws InvalidInput that names `what` where it cannot be read.
-std::string read_text(const std::string& path, const std::string& what);
 
 /// 1536 → "1.50 KiB".
 std::string format_bytes(int64_t bytes);

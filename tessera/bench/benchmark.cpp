@@ -111,10 +111,14 @@ std::vector<TraceEvent> trace_step(RankSession& session, const Lowered& lowered,
 
 }  // namespace
 
-BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
+LowerOptions timed_step(const BenchOptions& options) {
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
-  const Lowered lowered = lower(graph, options.plan, lowering);
+  return lowering;
+}
+
+BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
+  const Lowered lowered = lower(graph, options.plan, timed_step(options));
   RankSession session(lowered, transport, {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = sgd({});
   NoiseCache noise(lowered.graph, options.seed);

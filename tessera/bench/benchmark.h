@@ -7,6 +7,7 @@
 
 #include "tessera/comm/transport.h"
 #include "tessera/graph/graph.h"
+#include "tessera/lower/options.h"
 #include "tessera/plan/plan.h"
 #include "tessera/report/trace_recorder.h"
 
@@ -44,6 +45,9 @@ struct BenchReport {
   std::vector<TraceEvent> trace;        // of all ranks, where asked for
   std::vector<std::string> rank_names;  // of the trace
 };
+
+/// How the timed step is lowered.
+LowerOptions timed_step(const BenchOptions& options);
 
 /// Collective over all ranks of the transport, which are those of the plan; the report is the same
 /// on all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its

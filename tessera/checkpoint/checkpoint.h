@@ -1,7 +1,6 @@
 #pragma once
 // Checkpoints: all that a run needs to go on, independent of grid, transport and number of ranks
-// (one rank collects and writes). A checkpoint is one folder, made
-// atomically:
+// (one rank collects and writes). A checkpoint is one folder, made atomically:
 //
 //   checkpoints/
 //     step-000100/   tensors.safetensors   parameters, buffers, optimiser state
@@ -53,7 +52,8 @@ class CheckpointStore {
   /// (a run that went back) count for nothing and stay until the run has passed them.
   std::string save(const TrainingState& state, bool is_best);
 
-  /// The checkpoint with the highest step that is whole, all bytes checked; others are warned of.
+  /// The checkpoint with the highest step that is whole, all bytes checked; a warning names the
+  /// others.
   std::optional<std::string> latest_valid();
   /// The same among those saved as best.
   std::optional<std::string> best();

@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/files/file_error.h"
+#include "tessera/files/folder.h"
 #include "tessera/files/mapped_file.h"
 #include "tessera/graph/checksum.h"
 

@@ -18,7 +18,7 @@ struct CheckpointName {
 };
 
 std::string to_string(const CheckpointName& name);
-/// Nothing for any other text than to_string's.
+/// Empty for a text that to_string() does not give.
 std::optional<CheckpointName> parse_checkpoint_name(const std::string& text);
 
 /// Newest first; none where the folder does not exist.

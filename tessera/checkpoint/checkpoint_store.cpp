@@ -13,6 +13,7 @@
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/files/file_error.h"
+#include "tessera/files/folder.h"
 
 namespace tessera {
 namespace {
@@ -21,14 +22,6 @@ namespace fs = std::filesystem;
 
 void print_warning(const std::string& text) {
   std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
-}
-
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  if (fs::is_directory(folder, error)) return;
-  fs::create_directories(folder, error);
-  if (error) throw_file_error("make the folder", folder, error.value());
-  sync_folder(parent_folder(folder));
 }
 
 // The lock lies on the folder itself, so there is no lock file to be left behind. Where a file
@@ -139,7 +132,7 @@ bool CheckpointStore::is_best(const CheckpointName& name) const {
   }
 }
 
-// Failing to remove does not harm the run, so it is no error. A folder that holds more than a
+// Failing to remove does not harm the run, so it is not an error. A folder that holds more than a
 // checkpoint is somebody else's and stays.
 void CheckpointStore::discard(const CheckpointName& name) {
   const std::string path = path_of(name);

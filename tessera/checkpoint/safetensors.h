@@ -60,7 +60,7 @@ class SafetensorsFile {
   std::string path_;
   std::shared_ptr<MappedFile> file_;
   SafetensorsHeader header_;
-  char* data_ = nullptr;  // behind the header
+  char* data_ = nullptr;  // after the header
 };
 
 }  // namespace tessera

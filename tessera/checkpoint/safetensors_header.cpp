@@ -41,7 +41,7 @@ at::ScalarType type_of(const std::string& tensor, const json& dtype) {
                             kTypeNames);
 }
 
-// The parser keeps the last of two equal names in silence; a file with two is damaged or a trick.
+// The parser silently keeps the last of two equal names; a file with two is damaged or a trick.
 json parse_strictly(std::string_view text) {
   if (text.empty() || text.front() != '{')
     throw_error<InvalidInput>("the header does not begin with {{");
@@ -82,7 +82,7 @@ std::vector<uint64_t> unsigned_list(const std::string& tensor, const char* what,
     if (legal) numbers.push_back(list[i].get<uint64_t>());
   }
   if (!legal)
-    throw_error<InvalidInput>("tensor {} has a {} that is no list of whole numbers: {}", tensor,
+    throw_error<InvalidInput>("tensor {} has a {} that is not a list of whole numbers: {}", tensor,
                               what, list.dump());
   return numbers;
 }
@@ -151,7 +151,7 @@ void check_cover(const std::vector<TensorEntry>& entries, uint64_t data_bytes) {
     covered = entry->end;
   }
   if (covered != data_bytes)
-    throw_error<InvalidInput>("{} bytes follow behind the last tensor", data_bytes - covered);
+    throw_error<InvalidInput>("{} bytes follow the last tensor", data_bytes - covered);
 }
 
 }  // namespace

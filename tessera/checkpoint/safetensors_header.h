@@ -33,12 +33,12 @@ struct SafetensorsHeader {
   Metadata metadata;
 };
 
-/// The text, with spaces behind it up to a multiple of 8 bytes. Throws InvalidInput for a type that
-/// the format does not have, a name that occurs twice, and text that is not UTF-8.
+/// The text, padded with spaces to a multiple of 8 bytes. Throws InvalidInput for a type that the
+/// format does not have, a name that occurs twice, and text that is not UTF-8.
 std::string format_header(const SafetensorsHeader& header);
 
 /// Entries come in the order of their names. Throws InvalidInput with the fault unless every byte
-/// of the `data_bytes` behind the header belongs to exactly one tensor, and each tensor has the
+/// of the `data_bytes` after the header belongs to exactly one tensor, and each tensor has the
 /// bytes that its type and shape say.
 SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes);
 

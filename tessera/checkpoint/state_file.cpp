@@ -64,7 +64,7 @@ StateFile from_json(const json& object) {
   return file;
 }
 
-// Before the checksum, whose place may be another in another version.
+// Before the checksum, which another version may keep in another place.
 void check_kind(const json& object) {
   if (!object.is_object() || !object.contains("format") || object["format"] != kFormat)
     throw_error<InvalidInput>("it is not the state of a Tessera checkpoint");

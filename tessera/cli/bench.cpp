@@ -4,16 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/quantity.h"
-#include "tessera/bench/benchmark.h"
 #include "tessera/cli/command.h"
-#include "tessera/cli/job_options.h"
+#include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
+
+#include "tessera/job/run.h"
 
 namespace tessera::cli {
 namespace bench_command {
 
 struct Options {
-  JobOptions job;
+  ConfigOptions config;
+  bool json = false;
   int64_t iterations = 10;
   int64_t warmup = 2;
   bool update = false;
@@ -60,8 +62,8 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
 
 void print_table(const BenchReport& report, const Job& job, const Options& options,
                  const Baseline& baseline) {
-  fmt::print("{} on {} workers ({}), {}, {} thread(s) each\n", options.job.source.model,
-             report.ranks, to_string(job.plan), dtype_name(job.real), options.job.threads);
+  fmt::print("{} on {} workers ({}), {}, {} thread(s) each\n", job.model.name, report.ranks,
+             to_string(job.plan), dtype_name(job.real), job.launch.threads);
   fmt::print("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
              options.iterations, report.p10_ms, report.p90_ms);
   if (baseline.median_ms > 0)
@@ -80,50 +82,34 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   }
 }
 
-/// The baseline runs after the others are done, on a rank of its own.
-void print(const BenchReport& report, const Job& job, const Options& options,
-           const BenchOptions& bench) {
-  Baseline baseline;
-  if (options.baseline) {
-    BenchOptions one = bench;
-    one.plan = {};
-    one.trace = {};
-    baseline.median_ms = benchmark(job.graph(), one).median_ms;
-    baseline.efficiency = baseline.median_ms / (report.median_ms * report.ranks);
-  }
-  if (options.job.json)
-    print_json(report, job, baseline);
-  else
-    print_table(report, job, options, baseline);
+/// One worker with as many threads, after the others are done.
+Baseline measure_baseline(const Job& job, const BenchOptions& bench, const BenchReport& report) {
+  Job one = job;
+  one.plan = {};
+  one.launch.launch = "threads";
+  BenchOptions options = bench;
+  options.trace = {};
+  const double median_ms = benchmark(one, options).median_ms;
+  return {median_ms, median_ms / (report.median_ms * report.ranks)};
 }
 
 int run(const Options& options) {
-  const Job job = resolve(options.job);
-  LowerOptions lowering;
-  lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
-  const LaunchRequest request = launch_request(options.job, job);
-  const int64_t copies = options.update ? 1 : 0;
-  forecast_within_limits(job, lower(job.graph(), job.plan, lowering), copies,
-                         where_ranks_live(request));
-  if (options.baseline)
-    forecast_within_limits(job, lower(job.graph(), {}, lowering), copies, Where::kThisMachine);
+  const Job job = resolve_job(options.config.read());
   BenchOptions bench;
-  bench.plan = job.plan;
-  bench.real = job.real;
   bench.warmup = options.warmup;
   bench.iterations = options.iterations;
-  bench.seed = options.job.seed;
-  bench.threads = options.job.threads;
   bench.update = options.update;
-  bench.timeout_seconds = options.job.timeout_seconds;
   if (!options.trace_file.empty()) bench.trace = TraceRecorder::Detail::kKernels;
-  return run_on_ranks(request, [&](Transport& transport) {
-    const BenchReport report = benchmark(job.graph(), bench, transport);
-    if (transport.rank() != 0) return;
-    if (!options.trace_file.empty())
-      write_file_atomically(options.trace_file, to_chrome_trace(report.trace, report.rank_names));
-    print(report, job, options, bench);
-  });
+  const BenchReport report = benchmark(job, bench);
+  if (is_secondary_process()) return kOk;
+  if (!options.trace_file.empty())
+    write_file_atomically(options.trace_file, to_chrome_trace(report.trace, report.rank_names));
+  const Baseline baseline = options.baseline ? measure_baseline(job, bench, report) : Baseline();
+  if (options.json)
+    print_json(report, job, baseline);
+  else
+    print_table(report, job, options, baseline);
+  return kOk;
 }
 
 }  // namespace bench_command
@@ -133,7 +119,8 @@ void add_bench(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand(
       "bench", "times steps (forward, loss, backward, reduction) and counts bytes and messages");
   auto options = std::make_shared<Options>();
-  options->job.add_to(*command, "float32");
+  options->config.add_to(*command, ConfigOptions::Keys::kJob);
+  command->add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
   command->add_option("--iterations", options->iterations, "timed steps")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))

@@ -6,6 +6,7 @@
 #include "tessera/base/quantity.h"
 #include "tessera/cli/command.h"
 #include "tessera/files/atomic_file.h"
+#include "tessera/files/read_text.h"
 #include "tessera/inspect/dot.h"
 #include "tessera/inspect/svg.h"
 #include "tessera/inspect/table.h"

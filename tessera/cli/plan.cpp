@@ -8,10 +8,11 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/cli/command.h"
+#include "tessera/cli/config_options.h"
 #include "tessera/cli/grid_picture.h"
-#include "tessera/cli/job_options.h"
 #include "tessera/cli/stage_picture.h"
 #include "tessera/files/atomic_file.h"
+#include "tessera/job/forecast.h"
 #include "tessera/lower/halo_report.h"
 #include "tessera/report/task_events.h"
 #include "tessera/simulate/draw_timeline.h"
@@ -21,7 +22,8 @@ namespace tessera::cli {
 namespace plan_command {
 
 struct Options {
-  JobOptions job;
+  ConfigOptions config;
+  bool json = false;
   bool update = false;
   bool program = false;
   int rank = 0;
@@ -85,9 +87,9 @@ void print_stages(const Job& job) {
              describe_crossings(job.graph(), job.plan, job.real));
 }
 
-void print_table(const Job& job, const std::vector<RankForecast>& ranks, const Options& options) {
+void print_table(const Job& job, const std::vector<RankForecast>& ranks) {
   const ValueType& input = job.graph().type(job.graph().inputs()[0]);
-  fmt::print("{} on {} workers ({}), input {}, {}\n\n", options.job.source.model, ranks.size(),
+  fmt::print("{} on {} workers ({}), input {}, {}\n\n", job.model.name, ranks.size(),
              to_string(job.plan), to_string(input), dtype_name(job.real));
   if (job.plan.num_stages() > 1)
     print_stages(job);
@@ -127,7 +129,7 @@ bool show_timeline(const Job& job, const Lowered& lowered, const Options& option
 }
 
 int run(const Options& options) {
-  const Job job = resolve(options.job);
+  const Job job = resolve_job(options.config.read());
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
   const Lowered lowered = lower(job.graph(), job.plan, lowering);
@@ -142,10 +144,10 @@ int run(const Options& options) {
   const std::vector<RankForecast> ranks =
       forecast_within_limits(job, lowered, options.update ? 1 : 0, Where::kAnywhere);
   if (show_timeline(job, lowered, options)) return kOk;
-  if (options.job.json)
+  if (options.json)
     print_json(job, ranks);
   else
-    print_table(job, ranks, options);
+    print_table(job, ranks);
   return kOk;
 }
 
@@ -156,7 +158,8 @@ void add_plan(CLI::App& app, int* exit_code) {
   CLI::App* command =
       app.add_subcommand("plan", "what a placement needs of each worker, without running it");
   auto options = std::make_shared<Options>();
-  options->job.add_to(*command, "float32");
+  options->config.add_to(*command, ConfigOptions::Keys::kJob);
+  command->add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
   command->add_flag("--update", options->update, "count SGD's momentum too")->group("Run");
   command->add_flag("--program", options->program, "print one rank's program instead")
       ->excludes("--json")

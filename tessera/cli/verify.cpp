@@ -7,15 +7,16 @@
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/cli/command.h"
-#include "tessera/cli/job_options.h"
+#include "tessera/cli/config_options.h"
 #include "tessera/data/npy.h"
-#include "tessera/proof/verify.h"
+#include "tessera/job/run.h"
 
 namespace tessera::cli {
 namespace verify_command {
 
 struct Options {
-  JobOptions job;
+  ConfigOptions config;
+  bool json = false;
   int64_t steps = 2;
   std::string optimiser = "sgd";
   std::optional<double> learning_rate;
@@ -59,7 +60,7 @@ void print_json(const VerifyReport& report, const Job& job) {
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {
-  fmt::print("{} on {} workers ({}) against one, {}, {} steps of {}\n", options.job.source.model,
+  fmt::print("{} on {} workers ({}) against one, {}, {} steps of {}\n", job.model.name,
              report.ranks, to_string(job.plan), dtype_name(job.real), options.steps,
              options.optimiser);
   const auto row = [](const char* what, double value) {
@@ -104,51 +105,35 @@ std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
   return tensors;
 }
 
-/// The file's shape stands for --input.
-ModelSource with_input_of_file(ModelSource source, const std::string& file) {
-  if (source.input.empty() && !file.empty()) source.input = to_string(NpyArray(file).shape());
-  return source;
-}
-
-int run(Options options) {
-  if (options.image_file.empty() != options.target_files.empty())
-    throw_error<InvalidInput>("[--input-npy] and --target-npy go together; give both or neither");
-  options.job.source = with_input_of_file(options.job.source, options.image_file);
-  const Job job = resolve(options.job);
-  check_weights_path(options.weight_file, job.model);
-  LowerOptions lowering;
-  lowering.step = StepKind::kTrain;
-  lowering.input_gradients = lowering.keep_outputs = true;
-  const bool adamw = options.optimiser == "adamw";
-  const LaunchRequest request = launch_request(options.job, job);
-  forecast_within_limits(job, lower(job.graph(), job.plan, lowering), adamw ? 2 : 1,
-                         where_ranks_live(request));
+VerifyOptions verify_options(const Options& options, const Job& job) {
   VerifyOptions verification;
-  verification.plan = job.plan;
-  verification.real = job.real;
-  verification.optimiser = adamw ? OptimiserKind::kAdamW : OptimiserKind::kSgd;
+  if (options.optimiser == "adamw") verification.optimiser = OptimiserKind::kAdamW;
   verification.learning_rate = options.learning_rate;
   verification.momentum = options.momentum;
   verification.inputs = read_inputs(options, job);
   verification.steps = options.steps;
-  verification.seed = options.job.seed;
-  verification.threads = options.job.threads;
-  verification.timeout_seconds = options.job.timeout_seconds;
-  bool ok = true;
-  const int code = run_on_ranks(request, [&](Transport& transport) {
-    const VerifyReport report = verify(job.graph(), verification, transport);
-    if (transport.rank() != 0) return;
-    ok = report.ok;
-    if (!options.gradient_file.empty())
-      save_gradients(options.gradient_file, job.graph(), report.gradients);
-    if (!options.weight_file.empty())
-      save_model_weights(options.weight_file, job.model, report.parameters, options.steps);
-    if (options.job.json)
-      print_json(report, job);
-    else
-      print_table(report, job, options);
-  });
-  return ok ? code : kCheckFailed;
+  return verification;
+}
+
+int run(const Options& options) {
+  if (options.image_file.empty() != options.target_files.empty())
+    throw_error<InvalidInput>("[--input-npy] and --target-npy go together; give both or neither");
+  JobConfig config = options.config.read();
+  if (config.input.empty() && !options.image_file.empty())  // the file's shape stands for it
+    config.input = to_string(NpyArray(options.image_file).shape());
+  const Job job = resolve_job(config, at::kDouble);
+  check_weights_path(options.weight_file, job.model);
+  const VerifyReport report = verify(job, verify_options(options, job));
+  if (is_secondary_process()) return kOk;
+  if (!options.gradient_file.empty())
+    save_gradients(options.gradient_file, job.graph(), report.gradients);
+  if (!options.weight_file.empty())
+    save_model_weights(options.weight_file, job.model, report.parameters, options.steps);
+  if (options.json)
+    print_json(report, job);
+  else
+    print_table(report, job, options);
+  return report.ok ? kOk : kCheckFailed;
 }
 
 }  // namespace verify_command
@@ -158,7 +143,8 @@ void add_verify(CLI::App& app, int* exit_code) {
   CLI::App* command =
       app.add_subcommand("verify", "proves that a placement gives the numbers of one worker");
   auto options = std::make_shared<Options>();
-  options->job.add_to(*command, "float64");
+  options->config.add_to(*command, ConfigOptions::Keys::kJob);
+  command->add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
   command->add_option("--steps", options->steps, "optimiser steps to compare")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000))

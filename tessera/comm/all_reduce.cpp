@@ -2,7 +2,6 @@
 #include <cstring>
 #include <utility>
 
-#include "tessera/base/collective_traffic.h"
 #include "tessera/comm/collectives.h"
 #include "tessera/comm/group.h"
 
@@ -11,10 +10,6 @@ namespace {
 
 int64_t element_bytes(SumType type) {
   return type == SumType::kFloat32 ? sizeof(float) : sizeof(double);
-}
-
-bool is_small(int64_t count, SumType type) {
-  return count * element_bytes(type) <= kSmallReduceBytes;
 }
 
 /// sum[i] = ((terms[0][i] + terms[1][i]) + terms[2][i]) + ...; `sum` may be one of the terms. In
@@ -56,50 +51,45 @@ AllReduce& AllReduce::operator=(AllReduce&& other) noexcept {
   return *std::construct_at(this, std::move(other));
 }
 
-bool AllReduce::small() const { return is_small(count_, type_); }
-
-char* AllReduce::chunk(int member) const {
-  return data_ + reduce_chunk(count_, group_.size(), member).begin * element_bytes(type_);
+Elements AllReduce::own_chunk() const {
+  return reduce_chunk(count_, element_bytes(type_), std::ssize(group_), member_);
 }
 
-/// Small: all elements to everyone. Large: chunk j to member j.
+/// What arrives waits in a slot for each of the others, until it is summed.
 Batch AllReduce::first_round() {
-  const int size = static_cast<int>(group_.size());
   const int64_t element = element_bytes(type_);
-  const int64_t own_bytes =
-      (small() ? count_ : reduce_chunk(count_, size, member_).count) * element;
-  arrived_ = std::make_unique_for_overwrite<char[]>(own_bytes * (size - 1));
+  const CollectiveRound round =
+      reduce_terms(static_cast<int>(group_.size()), member_, count_, element);
+  const int64_t slot_bytes = own_chunk().count * element;
+  arrived_ = std::make_unique_for_overwrite<char[]>(slot_bytes * std::ssize(round.receives));
   Batch batch;
+  for (const auto& [member, part] : round.sends)
+    batch.sends.push_back({group_[member], data_ + part.begin * element, part.count * element});
   char* slot = arrived_.get();
-  for (int j = 0; j < size; ++j) {
-    if (j == member_) continue;
-    const int64_t sent = small() ? count_ : reduce_chunk(count_, size, j).count;
-    if (sent > 0) batch.sends.push_back({group_[j], small() ? data_ : chunk(j), sent * element});
-    if (own_bytes > 0) batch.receives.push_back({group_[j], slot, own_bytes});
-    slot += own_bytes;
+  for (const auto& [member, part] : round.receives) {
+    batch.receives.push_back({group_[member], slot, slot_bytes});
+    slot += slot_bytes;
   }
   return batch;
 }
 
-/// Large only: the summed chunk of each member to everyone, straight to its place.
+/// Sums arrive where they belong.
 Batch AllReduce::second_round() {
-  const int size = static_cast<int>(group_.size());
   const int64_t element = element_bytes(type_);
-  const int64_t own_count = reduce_chunk(count_, size, member_).count;
+  const CollectiveRound round =
+      reduce_sums(static_cast<int>(group_.size()), member_, count_, element);
   Batch batch;
-  for (int j = 0; j < size; ++j) {
-    if (j == member_) continue;
-    const int64_t other_count = reduce_chunk(count_, size, j).count;
-    if (own_count > 0) batch.sends.push_back({group_[j], chunk(member_), own_count * element});
-    if (other_count > 0) batch.receives.push_back({group_[j], chunk(j), other_count * element});
-  }
+  for (const auto& [member, part] : round.sends)
+    batch.sends.push_back({group_[member], data_ + part.begin * element, part.count * element});
+  for (const auto& [member, part] : round.receives)
+    batch.receives.push_back({group_[member], data_ + part.begin * element, part.count * element});
   return batch;
 }
 
 void AllReduce::sum_arrived() {
   const int size = static_cast<int>(group_.size());
-  const int64_t count = small() ? count_ : reduce_chunk(count_, size, member_).count;
-  char* own = small() ? data_ : chunk(member_);
+  const auto [begin, count] = own_chunk();
+  char* own = data_ + begin * element_bytes(type_);
   const char* slot = arrived_.get();
   std::vector<const char*> terms;
   for (int j = 0; j < size; ++j) {
@@ -117,7 +107,7 @@ void AllReduce::finish() {
   round_.finish();
   sum_arrived();
   arrived_.reset();
-  if (small()) return;
+  if (is_small_reduce(count_, element_bytes(type_))) return;
   round_ = Outstanding(*transport_, second_round(), "an all-reduce");
   round_.finish();
 }

@@ -27,19 +27,13 @@ AllGather::AllGather(Transport& transport, const Group& group,
   const int size = static_cast<int>(group.size());
   TESSERA_CHECK(block_bytes.size() == group.size(), "{} blocks for a group of {}",
                 block_bytes.size(), size);
-  char* blocks = static_cast<char*>(gathered);
-  int64_t own_offset = 0;
-  for (int j = 0; j < member; ++j) own_offset += block_bytes[j];
-
+  char* bytes = static_cast<char*>(gathered);
+  const CollectiveRound round = gather_blocks(member, block_bytes);
   Batch batch;
-  int64_t offset = 0;
-  for (int j = 0; j < size; ++j) {
-    if (j != member && block_bytes[member] > 0)
-      batch.sends.push_back({group[j], blocks + own_offset, block_bytes[member]});
-    if (j != member && block_bytes[j] > 0)
-      batch.receives.push_back({group[j], blocks + offset, block_bytes[j]});
-    offset += block_bytes[j];
-  }
+  for (const auto& [to, block] : round.sends)
+    batch.sends.push_back({group[to], bytes + block.begin, block.count});
+  for (const auto& [from, block] : round.receives)
+    batch.receives.push_back({group[from], bytes + block.begin, block.count});
   if (batch.sends.empty() && batch.receives.empty()) return;
   round_ = Outstanding(transport, batch, "an all-gather");
 }

@@ -1,8 +1,8 @@
 #pragma once
 // Collectives over a list of ranks, on point-to-point messages. Sums run in rank order, so every
 // rank gets the same bits whatever the timing. All are split-phase: start posts what can be posted,
-// finish waits and completes. base/collective_traffic.h gives the exact messages and bytes that one
-// rank sends, which the simulator predicts and the recording transport counts.
+// finish waits and completes. base/collective_rounds.h says which messages
+// one rank sends, which the simulator predicts and the recording transport counts.
 //
 // Messages of a pair match by order and a large all-reduce posts its second round in finish(), so
 // all members start *and* finish their collectives in the same order. An object that is destroyed
@@ -18,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "tessera/base/collective_rounds.h"
 #include "tessera/comm/outstanding.h"
 #include "tessera/comm/transport.h"
 
@@ -41,9 +42,9 @@ class AllReduce {
   void finish();
 
  private:
-  bool small() const;
   bool idle() const { return group_.size() == 1 || count_ == 0; }
-  char* chunk(int member) const;
+  /// What this rank sums.
+  Elements own_chunk() const;
   Batch first_round();
   Batch second_round();
   void sum_arrived();

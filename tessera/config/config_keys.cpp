@@ -24,10 +24,18 @@ constexpr ConfigType type_of() {
 template <class T>
 using Carrier = std::conditional_t<std::is_same_v<T, uint64_t>, int64_t, T>;
 
-template <class T>
-ConfigKey key(const char* option, const char* name, const char* help, T TrainConfig::*member) {
+template <class T, class Owner>
+ConfigKey new_key(const char* option, const char* name, const char* help) {
   ConfigKey key{.table = {}, .name = name, .option = option, .help = help, .get = {}, .set = {}};
+  const bool every_job = std::is_same_v<Owner, JobConfig>;
+  key.scope = every_job ? ConfigScope::kJob : ConfigScope::kTraining;
   key.type = type_of<T>();
+  return key;
+}
+
+template <class T, class Owner>
+ConfigKey key(const char* option, const char* name, const char* help, T Owner::*member) {
+  ConfigKey key = new_key<T, Owner>(option, name, help);
   key.get = [member](const TrainConfig& config) -> ConfigValue {
     return static_cast<Carrier<T>>(config.*member);
   };
@@ -37,11 +45,10 @@ ConfigKey key(const char* option, const char* name, const char* help, T TrainCon
   return key;
 }
 
-template <class T>
+template <class T, class Owner>
 ConfigKey key(const char* option, const char* name, const char* help,
-              std::optional<T> TrainConfig::*member) {
-  ConfigKey key{.table = {}, .name = name, .option = option, .help = help, .get = {}, .set = {}};
-  key.type = type_of<T>();
+              std::optional<T> Owner::*member) {
+  ConfigKey key = new_key<T, Owner>(option, name, help);
   key.get = [member](const TrainConfig& config) {
     return config.*member ? ConfigValue(*(config.*member)) : ConfigValue();
   };
@@ -78,6 +85,11 @@ ConfigKey one_of(std::vector<std::string> choices, ConfigKey key) {
 }
 ConfigKey excluding(std::vector<std::string> options, ConfigKey key) {
   key.excludes = std::move(options);
+  return key;
+}
+ConfigKey formerly(const char* old_option, const char* old_name, ConfigKey key) {
+  key.old_option = old_option;
+  key.old_name = old_name;
   return key;
 }
 ConfigKey sizes(ConfigKey key) {
@@ -140,7 +152,8 @@ Keys train_keys() {
                       &Config::clip_norm)),
       at_least(0, key("--seed", "seed", "of weights, data, shuffles and dropout", &Config::seed)),
       one_of({"float32", "float64"},
-             key("--dtype", "dtype", "of weights and values", &Config::dtype)),
+             key("--dtype", "dtype", "of weights and values (default: float32; verify: float64)",
+                 &Config::dtype)),
       one_of({"stop", "skip"}, key("--on-nan", "on_nan",
                                    "what to do where a loss or gradient is not "
                                    "finite: end the run, or leave the step out",
@@ -176,8 +189,10 @@ Keys optimiser_keys() {
 }
 
 Keys schedule_keys() {
-  return {one_of({"constant", "step", "cosine", "one_cycle"},
-                 key("--schedule", "name", "how the learning rate changes", &Config::schedule)),
+  return {formerly("--schedule", "",
+                   one_of({"constant", "step", "cosine", "one_cycle"},
+                          key("--learning-rate-schedule", "name", "how the learning rate changes",
+                              &Config::schedule))),
           at_least(0, key("--warmup-steps", "warmup_steps",
                           "steps of linear warm-up before the schedule", &Config::warmup_steps)),
           at_least(1, key("--step-epochs", "step_epochs", "step: epochs between drops",
@@ -197,11 +212,12 @@ Keys schedule_keys() {
 Keys placement_keys() {
   const std::vector<std::string> plan{"--plan"};
   return {
-      excluding(plan,
-                at_least(1, key("--replicas", "data", "parts of the batch", &Config::replicas))),
-      excluding(plan,
-                at_least(1, key("--stages", "stages", "parts of the network, one behind the other",
-                                &Config::stages))),
+      excluding(plan, formerly("--data", "data",
+                               at_least(1, key("--replicas", "replicas", "parts of the batch",
+                                               &Config::replicas)))),
+      excluding(plan, within(1, 4096,
+                             key("--stages", "stages", "parts of the network, one after the other",
+                                 &Config::stages))),
       excluding(plan, grids(key("--space", "space",
                                 "parts of the spatial axes: 2x2; or a grid for each stage: "
                                 "2x2,1x2,1x1",
@@ -218,9 +234,13 @@ Keys placement_keys() {
                 at_least(1, key("--micro-batches", "micro_batches",
                                 "parts of the batch that follow each other through the stages",
                                 &Config::micro_batches))),
-      excluding(plan, one_of(schedule_names(), key("--pipeline-schedule", "schedule",
-                                                   "in which order: see docs/pipeline.md",
-                                                   &Config::pipeline_schedule))),
+      excluding(
+          plan,
+          formerly("--schedule", "schedule",
+                   one_of(schedule_names(),
+                          key("--pipeline-schedule", "pipeline_schedule",
+                              "in which order stages work on micro-batches: see docs/pipeline.md",
+                              &Config::pipeline_schedule)))),
       within(
           1, 1024,
           key("--chunks", "chunks",
@@ -236,9 +256,12 @@ Keys placement_keys() {
       excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
                  "--pipeline-schedule"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
+      key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
       within(1, 1024, key("--threads", "threads", "per worker", &Config::threads)),
       one_of({"threads", "mpi"},
-             key("--launch", "launch", "what starts the workers here", &Config::launch))};
+             key("--launch", "launch",
+                 "workers as threads of this process, or as processes under mpirun",
+                 &Config::launch))};
 }
 
 Keys run_keys() {

@@ -1,7 +1,7 @@
 #pragma once
-// The one table of everything that a training run can be told: each key's place in the TOML file,
-// its command-line option, its help, its legal values, and how it is read from and written to a
-// TrainConfig. The file's reader, the command line, --help and run.json all walk this table.
+// The one table of everything that a command can be told: each key's place in the TOML file, its
+// command-line option, its help, its legal values, and how it is read from and written to a
+// TrainConfig. The file's reader, the command lines, --help and run.json all walk this table.
 //
 // Example:
 //   for (const ConfigKey& key : config_keys())
@@ -41,7 +41,12 @@ struct ConfigInterval {
 /// "at least 1", "in [0, 1)", "above 0".
 std::string to_string(const ConfigInterval& interval);
 
+/// Who knows a key: every command that runs a network, or training alone. The struct in which its
+/// member stands says it: JobConfig or TrainConfig.
+enum class ConfigScope { kJob, kTraining };
+
 struct ConfigKey {
+  ConfigScope scope = ConfigScope::kTraining;
   std::string table;   // "optimiser"
   std::string name;    // "momentum"
   std::string option;  // "--momentum"; "MODEL" is positional
@@ -50,6 +55,9 @@ struct ConfigKey {
   ConfigInterval interval = {};            // of numbers
   std::vector<std::string> choices = {};   // of texts; none: any
   std::vector<std::string> excludes = {};  // options that this one replaces, and that replace it
+  // Earlier names, which still work where nothing else has them; help does not show them.
+  std::string old_option = {};
+  std::string old_name = {};
   std::function<ConfigValue(const TrainConfig&)> get;
   std::function<void(TrainConfig&, const ConfigValue&)> set;  // of a value that check() has passed
 };

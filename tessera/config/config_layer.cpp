@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/config/toml.h"
+#include "tessera/files/read_text.h"
 
 namespace tessera {
 namespace {
@@ -19,16 +19,15 @@ std::string known_names(const std::string& table) {
     if ((table.empty() || key.table == table) && (names.empty() || names.back() != name))
       names.push_back(name);
   }
-  std::string text;
-  for (const std::string& name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
-  return text;
+  return joined(names);
 }
 
 const ConfigKey& find_key(const TomlEntry& entry, const std::string& file_name) {
   const std::string place = fmt::format("{}:{}:{}:", file_name, entry.key_line, entry.key_column);
   bool table_known = false;
   for (const ConfigKey& key : config_keys()) {
-    if (key.table == entry.table && key.name == entry.key) return key;
+    const bool old = !key.old_name.empty() && key.old_name == entry.key;
+    if (key.table == entry.table && (key.name == entry.key || old)) return key;
     table_known = table_known || key.table == entry.table;
   }
   if (entry.table.empty())
@@ -139,13 +138,7 @@ ConfigLayer parse_config(std::string_view toml, const std::string& file_name) {
 }
 
 ConfigLayer read_config_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  // A folder opens, and fails when it is read.
-  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (!file.is_open() || file.bad())
-    throw_error<InvalidInput>("[--config] cannot read {}; give a TOML file", path);
-  return parse_config(text.str(), path);
+  return parse_config(read_text(path, "--config"), path);
 }
 
 ConfigAssignment config_option(const std::string& option, const std::string& text) {

@@ -1,11 +1,11 @@
 #pragma once
-// Reads the part of TOML 1.0 that a configuration needs, strictly: comments, [tables], bare keys,
-// basic and literal strings, decimal integers (1_000), floats, booleans, and arrays of these (over
-// several lines if need be). Everything else of TOML (dotted or quoted keys, nested tables, inline
-// tables, multi-line strings, dates, other bases, inf and nan) is refused by name, never misread.
+// A TOML 1.0 file as a flat list of entries, each with its place, which is all that a configuration
+// needs. toml++ reads the file; what it may hold is decided here: tables of one level, with
+// strings, integers, finite floats, booleans, and arrays of these. Tables in tables, arrays of
+// tables, arrays in arrays, dates, times, inf and nan are refused by name.
 //
 // Errors are InvalidInput and say file, line, column (both from 1, columns in characters):
-//   run.toml:3:8: the string does not end; close it with "
+//   run.toml:3:8: [train] steps is a date or a time; values are strings in quotes, ...
 //
 // Example:
 //   for (const TomlEntry& entry : parse_toml("[train]\nsteps = 1_000", "run.toml"))

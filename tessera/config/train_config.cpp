@@ -10,6 +10,7 @@ namespace {
 
 void fill_in(TrainConfig& config) {
   const bool adamw = config.optimiser == "adamw";
+  if (!config.dtype) config.dtype = "float32";
   if (!config.epochs && !config.steps) config.epochs = 10;
   if (!config.learning_rate) config.learning_rate = adamw ? 0.001 : 0.01;
   if (!config.weight_decay) config.weight_decay = adamw ? 0.01 : 0.0;
@@ -50,6 +51,14 @@ TrainConfig resolved(TrainConfig config) {
     check(key, key.get(config), fmt::format("[{}]", key.option));
   check_together(config);
   return config;
+}
+
+void check_job_config(const JobConfig& config) {
+  TrainConfig all;
+  static_cast<JobConfig&>(all) = config;
+  for (const ConfigKey& key : config_keys())
+    if (key.scope == ConfigScope::kJob)
+      check(key, key.get(all), fmt::format("[{}]", key.option));
 }
 
 std::string to_json(const TrainConfig& config) {

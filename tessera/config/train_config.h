@@ -1,5 +1,6 @@
 #pragma once
-// Everything that `tessera train` can be told, with its defaults. A configuration is built in
+// Everything that `tessera train` can be told, with its defaults: what all commands know
+// (job_config.h) and what training adds. A configuration is built in
 // layers: these defaults, then a TOML file, then the command line (config_layer.h); resolved()
 // fills in what depends on the rest and checks it all. Names, help and legal values of all keys are
 // one table (config_keys.h), so that the file and the command line cannot differ.
@@ -14,14 +15,12 @@
 #include <optional>
 #include <string>
 
+#include "tessera/config/job_config.h"
+
 namespace tessera {
 
-struct TrainConfig {
+struct TrainConfig : JobConfig {
   // [model]
-  std::string model;  // "unet2d:base=16"
-  std::string input;  // "4x3x512x512", batch first; empty: the model's own
-  std::string loss;   // "0.5*bce+0.5*dice"; empty: the model's own, or what fits its outputs
-  std::string output_weights;  // "1,0.4"
   std::string init_weights;
   std::string save_weights;
 
@@ -35,8 +34,6 @@ struct TrainConfig {
   std::optional<int64_t> steps;
   int64_t accumulation = 1;
   double clip_norm = 0;  // 0: off
-  uint64_t seed = 1;
-  std::string dtype = "float32";
   std::string on_nan = "stop";
   int64_t patience = 0;  // 0: no early stopping
   double min_delta = 0;
@@ -64,28 +61,12 @@ struct TrainConfig {
   double div_factor = 25;
   double final_div_factor = 10'000;
 
-  // [placement]
-  int64_t replicas = 1;
-  int64_t stages = 1;
-  std::string space;  // "2x2", for all stages; "2x2,1x1": for each
-  std::string pieces;
-  int64_t micro_batches = 1;
-  std::string pipeline_schedule = "1f1b";
-  int64_t chunks = 2;            // of a stage, with the interleaved schedule
-  std::string balance = "time";  // or a file
-  std::string norm = "batch";
-  int64_t workers = 0;  // 0: the product of the others
-  std::string plan;
-  int64_t threads = 1;
-  std::string launch = "threads";
-
   // [run]
   std::string folder = "run";
   std::string resume = "auto";
   int64_t checkpoint_interval = 0;  // 0: at the end of every epoch
   int64_t keep_checkpoints = 3;
   int64_t log_interval = 1;
-  double timeout_seconds = 600;
 
   bool operator==(const TrainConfig&) const = default;
 };
@@ -93,6 +74,9 @@ struct TrainConfig {
 /// Fills in the defaults that depend on other keys. Throws InvalidInput, naming the option, where a
 /// value is not legal or two do not fit together.
 TrainConfig resolved(TrainConfig config);
+
+/// Throws InvalidInput, naming the option, where a value is not legal.
+void check_job_config(const JobConfig& config);
 
 /// One object per table, for run.json; null where nothing is set.
 std::string to_json(const TrainConfig& config);

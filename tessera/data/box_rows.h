@@ -76,8 +76,7 @@ void write_labels(const at::Tensor& target, Write write) {
   }
 }
 
-/// A caller of ours asked for a box that is none of the value's, or brought a target that is none
-/// of the box's.
+/// Our own callers must ask for a box inside the value, and bring a target of the box's shape.
 inline void check_request(const char* where, const Shape& shape, const Box& box,
                           const at::Tensor& target) {
   TESSERA_CHECK(box.num_axes() == static_cast<int>(shape.size()) && Box::whole(shape).contains(box),

@@ -33,8 +33,8 @@ class Canvas {
   void draw_frame(const Range& xs, const Range& ys, const Colour& colour);
   /// Copies another picture, each of its pixels `zoom` wide and high.
   void draw(const Canvas& other, int64_t x, int64_t y, int64_t zoom);
-  /// In letters of 3 x 5 pixels times `zoom`; capitals only. A character that it does not know is
-  /// a box.
+  /// Writes letters of 3 x 5 pixels times `zoom`; capitals only. A character that it does not know
+  /// is a box.
   void draw_text(int64_t x, int64_t y, const std::string& text, const Colour& colour, int64_t zoom);
   static int64_t text_width(const std::string& text, int64_t zoom);
   static int64_t text_height(int64_t zoom) { return 5 * zoom; }

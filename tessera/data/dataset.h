@@ -43,7 +43,7 @@ class Dataset {
   /// int64 labels in [0, num_classes) or kIgnoreLabel, or numbers of any real type.
   virtual void load_target(int64_t sample, const Box& box, at::Tensor target) const = 0;
 
-  /// What a load_target box may cover. Of labels: the spatial sizes where each pixel has one, else
+  /// What a load_target box may cover. For labels, the spatial sizes where each pixel has one, else
   /// no axes.
   virtual Shape target_shape() const {
     const Shape image = image_shape();

@@ -83,7 +83,7 @@ NpyArray::NpyArray(std::string path) : path_(std::move(path)) {
   const OpenFile file(path_);
   struct stat status;
   if (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode))
-    throw_error<InvalidInput>("[npy] '{}' is no regular file", path_);
+    throw_error<InvalidInput>("[npy] '{}' is not a regular file", path_);
   file_bytes_ = status.st_size;
   if (file_bytes_ == 0) throw_error<InvalidInput>("[npy] '{}' is empty", path_);
   void* memory = mmap(nullptr, static_cast<size_t>(file_bytes_), PROT_READ, MAP_SHARED, file.fd, 0);

@@ -19,7 +19,7 @@ namespace tessera {
 
 class NpyArray {
  public:
-  /// Throws InvalidInput where the file cannot be opened or is none that parse_npy_header accepts.
+  /// Throws InvalidInput where the file cannot be opened or parse_npy_header refuses it.
   explicit NpyArray(std::string path);
   ~NpyArray();
   NpyArray(const NpyArray&) = delete;

@@ -35,7 +35,7 @@ class NpyDataset : public Dataset {
   void choose_image_shape(const Shape& wanted);
   void check_targets() const;
   int64_t largest_label() const;
-  /// Puts kIgnoreLabel where the file has the label to ignore; refuses those that are no class.
+  /// Puts kIgnoreLabel where the file has the label to ignore; refuses those that are not a class.
   void check_labels(int64_t sample, const Box& box, at::Tensor labels) const;
 
   const NpyArray images_;
@@ -165,13 +165,14 @@ std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& 
         "[npy] '{}' does not name two files; write "
         "npy:images.npy,targets.npy (then ,classes=K or ,ignore=LABEL)",
         text);
-  const OptionText options("npy", second < text.size() ? text.substr(second + 1) : "",
-                           {"classes", "ignore"});
+  const KeyValues options("npy", second < text.size() ? text.substr(second + 1) : "",
+                          {{"classes"}, {"ignore"}});
   auto dataset = std::make_unique<NpyDataset>(images, targets, image_shape);
-  const int64_t given = options.integer("classes", 0, 1, 65536);
-  dataset->set_labels(given > 0 ? given : num_classes,
-                      options.integer("ignore", kNoLabel, std::numeric_limits<int32_t>::min(),
-                                      std::numeric_limits<int32_t>::max()));
+  if (options.has("classes")) num_classes = options.integer("classes", 1, 65536);
+  int64_t ignored = kNoLabel;
+  using Limits = std::numeric_limits<int32_t>;
+  if (options.has("ignore")) ignored = options.integer("ignore", Limits::min(), Limits::max());
+  dataset->set_labels(num_classes, ignored);
   return dataset;
 }
 

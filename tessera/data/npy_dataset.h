@@ -19,7 +19,7 @@
 namespace tessera {
 
 /// `text` is "IMAGES,TARGETS" with options after it: classes=K, and ignore=LABEL for pixels that
-/// shall not count. The number of classes is that option, or else `num_classes`, or else (where
+/// must not count. The number of classes is that option, or else `num_classes`, or else (where
 /// that is 0) one more than the largest label, for which the whole target file is read.
 /// `image_shape` (channels x spatial) is what the files must hold; empty: whatever they hold.
 std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& image_shape,

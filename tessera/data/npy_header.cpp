@@ -65,12 +65,10 @@ int64_t checked_bytes(const Shape& shape, int64_t element_bytes, const std::stri
 Range dictionary_range(const char* data, int64_t size, const std::string& file) {
   if (size < 10)
     throw_error<InvalidInput>(
-        "[npy] {}: {} bytes are too few for a .npy file; it is truncated or "
-        "none",
-        file, size);
+        "[npy] {}: {} bytes are too few for a .npy file; it is truncated, or not one", file, size);
   if (std::string_view(data, kMagic.size()) != kMagic)
     throw_error<InvalidInput>(
-        "[npy] {}: is no .npy file (it does not begin with \\x93NUMPY); "
+        "[npy] {}: is not a .npy file (it does not begin with \\x93NUMPY); "
         "write it with numpy.save",
         file);
   const int major = static_cast<unsigned char>(data[6]),
@@ -125,7 +123,7 @@ NpyHeader parse_npy_header(const char* data, int64_t size, int64_t file_bytes,
     throw_error<InvalidInput>(
         "[npy] {}: shape {} of {} needs {} bytes of data, the file has {}; it is {}", name,
         to_string(header.shape), npy_type_name(header.type), expected, file_bytes - text.end,
-        file_bytes - text.end < expected ? "truncated" : "no single array, or corrupt");
+        file_bytes - text.end < expected ? "truncated" : "not a single array, or corrupt");
   return header;
 }
 

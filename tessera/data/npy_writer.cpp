@@ -1,36 +1,21 @@
 #include "tessera/data/npy_writer.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/data/box_rows.h"
+#include "tessera/data/npy.h"
 
 namespace tessera {
 namespace {
 
-std::string folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
-/// So that the rename itself survives a power failure.
-int sync_folder(const std::string& folder) {
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  // Some network file systems cannot synchronise folders and need not.
-  const int error = fsync(fd) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
-  close(fd);
-  return error;
+/// With the place of the elements after the header as we write it.
+NpyHeader header_of(NpyType type, const Shape& shape) {
+  const NpyHeader header{type, shape};
+  return {type, shape, static_cast<int64_t>(format_npy_header(header).size())};
 }
 
 template <class T>
@@ -58,64 +43,34 @@ std::unique_ptr<NpyWriter> NpyWriter::create(const std::string& path, NpyType ty
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes))
       throw_error<InvalidInput>("[npy] {}: a file of shape {} is impossible", path,
                                 to_string(shape));
-  const std::string name = temporary_name(path);
-  const int fd = open(name.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0)
-    throw_error<InvalidInput>("[npy] cannot create '{}': {}; choose a folder that can be written",
-                              name, std::strerror(errno));
-  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, fd, Role::kCreator));
-  const std::string header = format_npy_header({type, shape});
-  writer->header_ = {type, shape, static_cast<int64_t>(header.size())};
-  writer->reserve();
-  writer->write_bytes(header.data(), static_cast<int64_t>(header.size()), 0);
+  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, header_of(type, shape)));
+  const NpyHeader& header = writer->header_;
+  writer->created_.emplace(path);
+  writer->file().reserve(header.data_offset + header.data_bytes());
+  writer->file().write_at(format_npy_header(header).data(), header.data_offset, 0);
   return writer;
 }
 
 std::unique_ptr<NpyWriter> NpyWriter::attach(const std::string& path) {
-  const std::string name = temporary_name(path);
-  const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0)
+  const std::string name = TemporaryFile::name_for(path);
+  try {
+    const NpyArray begun(name);
+    std::unique_ptr<NpyWriter> writer(new NpyWriter(path, header_of(begun.type(), begun.shape())));
+    writer->joined_.emplace(OutputFile::write_into(name));
+    return writer;
+  } catch (const InvalidInput& error) {
     throw_error<InvalidInput>(
-        "[npy] cannot open '{}', which the first rank created: {}; write to "
-        "a folder that all machines share",
-        name, std::strerror(errno));
-  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, fd, Role::kGuest));
-  struct stat status;
-  if (fstat(fd, &status) != 0) writer->fail("read", errno);
-  std::vector<char> begin(static_cast<size_t>(std::min<int64_t>(status.st_size, 65536)));
-  const ssize_t count = pread(fd, begin.data(), begin.size(), 0);
-  if (count < 0) writer->fail("read", errno);
-  writer->header_ = parse_npy_header(begin.data(), count, status.st_size, name);
-  return writer;
+        "{}; the first rank has created this file, so write to a folder that all machines share",
+        error.what());
+  }
 }
 
-NpyWriter::~NpyWriter() {
-  if (fd_ >= 0) close(fd_);
-  if (role_ == Role::kCreator && !committed_) unlink(temporary_name(path_).c_str());
-}
+NpyWriter::NpyWriter(std::string path, NpyHeader header)
+    : path_(std::move(path)), header_(std::move(header)) {}
 
-void NpyWriter::fail(const char* doing, int error) const {
-  throw_error<InvalidInput>("[npy] cannot {} '{}' ({} bytes): {}{}", doing, path_,
-                            header_.data_offset + header_.data_bytes(), std::strerror(error),
-                            error == ENOSPC || error == EDQUOT || error == EFBIG
-                                ? "; free some space or write elsewhere"
-                                : "");
-}
-
-/// Asks first, since reserving on a disk that is too small would fill it before it fails.
-void NpyWriter::reserve() {
-  const int64_t bytes = header_.data_offset + header_.data_bytes();
-  struct statvfs disk;
-  if (fstatvfs(fd_, &disk) == 0 && disk.f_blocks > 0 &&
-      static_cast<uint64_t>(bytes) / disk.f_frsize > disk.f_bavail)
-    throw_error<InvalidInput>(
-        "[npy] '{}' needs {} bytes, the disk has {} free; free some space or write elsewhere",
-        path_, bytes, disk.f_bavail * disk.f_frsize);
-  const int error = posix_fallocate(fd_, 0, bytes);
-  if (error == 0) return;
-  // A file system that cannot reserve reports a full disk when it is written to instead.
-  if (error != EOPNOTSUPP && error != EINVAL) fail("reserve space for", error);
-  if (ftruncate(fd_, bytes) != 0) fail("reserve space for", errno);
+OutputFile& NpyWriter::file() {
+  TESSERA_CHECK(created_ || joined_, "'{}' is committed already", path_);
+  return created_ ? created_->file() : *joined_;
 }
 
 void NpyWriter::write(const Box& box, const at::Tensor& source) {
@@ -154,33 +109,17 @@ void NpyWriter::write_rows(const Box& box, const at::Tensor& source) {
     for (int axis = 0; axis < box.num_axes(); ++axis) index = index * shape()[axis] + at[axis];
     for (int64_t i = 0; i < row_length(box); ++i)
       row[i] = convert<T>(data[offset + i * stride], path_);
-    const int64_t bytes = static_cast<int64_t>(sizeof(T));
-    write_bytes(reinterpret_cast<const char*>(row.data()), row_length(box) * bytes,
-                header_.data_offset + index * bytes);
+    file().write_at(row.data(), row.size() * sizeof(T),
+                    header_.data_offset + index * static_cast<int64_t>(sizeof(T)));
   });
 }
 
-void NpyWriter::write_bytes(const char* data, int64_t count, int64_t offset) {
-  while (count > 0) {
-    const ssize_t written = pwrite(fd_, data, static_cast<size_t>(count), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write", errno);
-    data += written;
-    count -= written;
-    offset += written;
-  }
-}
-
-void NpyWriter::flush() {
-  if (fsync(fd_) != 0) fail("write", errno);
-}
+void NpyWriter::flush() { file().sync(); }
 
 void NpyWriter::commit() {
-  TESSERA_CHECK(role_ == Role::kCreator && !committed_, "commit() of '{}'", path_);
-  flush();
-  if (rename(temporary_name(path_).c_str(), path_.c_str()) != 0) fail("rename", errno);
-  committed_ = true;
-  if (const int error = sync_folder(folder_of(path_))) fail("synchronise the folder of", error);
+  TESSERA_CHECK(created_, "'{}' is a guest's or committed already", path_);
+  created_->commit();
+  created_.reset();
 }
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
 #pragma once
 // Writes a .npy file by boxes, from many ranks: one creates it under a temporary name, all write
-// their own boxes, and when all are done the creator gives it its name. Readers see the whole file
-// or none.
+// their own boxes, and when all are done the creator gives it its name (files/temporary_file.h).
+// Readers see the whole file or none.
 //
 // Boxes are written by pwrite, not through a mapping: a disk that fills up or fails is then an
 // error and not a SIGBUS, and ranks on several machines can write next to each other on a network
@@ -21,22 +21,22 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tessera/data/npy_header.h"
+#include "tessera/files/temporary_file.h"
 
 namespace tessera {
 
 class NpyWriter {
  public:
   /// Reserves the space on disk. Throws InvalidInput where the folder cannot be written or the disk
-  /// has not enough room. What an interrupted run left under the temporary name is replaced.
+  /// has not enough room. A creator that does not commit leaves no file.
   static std::unique_ptr<NpyWriter> create(const std::string& path, NpyType type,
                                            const Shape& shape);
   /// Joins in writing the file that another rank has created.
   static std::unique_ptr<NpyWriter> attach(const std::string& path);
-  /// A creator that did not commit removes its temporary file.
-  ~NpyWriter();
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
@@ -49,23 +49,16 @@ class NpyWriter {
   /// Gives the file its name, for good: file and folder are synchronised. Only the creator.
   void commit();
 
-  /// The name while it is being written.
-  static std::string temporary_name(const std::string& path) { return path + ".partial"; }
-
  private:
-  enum class Role { kCreator, kGuest };
-  NpyWriter(std::string path, int fd, Role role) : path_(std::move(path)), fd_(fd), role_(role) {}
-  void reserve();
+  NpyWriter(std::string path, NpyHeader header);
   template <class T>
   void write_rows(const Box& box, const at::Tensor& source);
-  void write_bytes(const char* data, int64_t count, int64_t offset);
-  [[noreturn]] void fail(const char* doing, int error) const;
+  OutputFile& file();
 
   const std::string path_;
-  int fd_ = -1;
-  const Role role_;
-  bool committed_ = false;
-  NpyHeader header_;
+  const NpyHeader header_;
+  std::optional<TemporaryFile> created_;  // the creator's, until it commits
+  std::optional<OutputFile> joined_;      // a guest's
 };
 
 }  // namespace tessera

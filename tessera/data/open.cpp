@@ -14,7 +14,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& spec, const Shape& imag
   if (name == "synthetic") return make_synthetic(parse_synthetic(rest), image_shape, seed);
   if (name == "npy") return open_npy_dataset(rest, image_shape, num_classes);
   throw_error<InvalidInput>(
-      "[data] '{}' is no known data set; write synthetic:key=value,... or "
+      "[data] '{}' is not a known data set; write synthetic:key=value,... or "
       "npy:images.npy,targets.npy",
       spec);
 }

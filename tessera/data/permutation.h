@@ -1,7 +1,7 @@
 #pragma once
 // A random order of 0 .. count-1 without a table: the element at any place is a function of (key,
 // place), by a Feistel network over the next power of two, walked until it lands inside the count.
-// So that an order of millions costs no memory, and no rank needs to agree on it with another.
+// So an order of millions costs no memory, and ranks need not agree on it.
 //
 // Example:
 //   permuted(RandomKey(seed).with("shuffle").with(epoch), place, num_samples);

@@ -1,5 +1,6 @@
 #pragma once
-// Writes 8-bit PNG files, grey or RGB, without a library.
+// Writes 8-bit PNG files, grey or RGB, by libpng. Without it (no_png.cpp) every call throws
+// Unsupported and says what to install.
 //
 // Example:
 //   write_png("out.png", {.width = 64, .height = 48, .channels = 3, .pixels = rgb});
@@ -17,11 +18,11 @@ struct PngImage {
   std::vector<uint8_t> pixels;  // row by row, channels together
 };
 
-/// The bytes of the file. Throws InvalidInput for a size that PNG cannot have (1 to 2^31-1) and for
-/// pixels that are not width x height x channels.
+/// The bytes of the file. Throws InvalidInput for a size that libpng does not write (1 to 1000000 a
+/// side, as it is usually built) and for pixels that are not width x height x channels.
 std::string encode_png(const PngImage& image);
 
-/// Throws InvalidInput where the file cannot be written. No file of that name is left half written.
+/// Whole or not at all. Throws InvalidInput where the file cannot be written.
 void write_png(const std::string& path, const PngImage& image);
 
 }  // namespace tessera

@@ -26,7 +26,7 @@ Prefetch::Prefetch(const BatchLoader& loader, const std::vector<BatchBox>& reque
       options_(options),
       taken_(requests_.size(), false),
       batch_(options.first_batch) {
-  // Here and not on the thread: what cannot be allocated is the caller's to hear of.
+  // Here and not on the thread: the caller must learn of a failed allocation.
   for (const BatchBox& request : requests_)
     boxes_.push_back(
         at::empty(request.box.shape(), loader_.is_real(request.field) ? options_.real : at::kLong));

@@ -4,12 +4,13 @@
 // hold one object, drawn by counter-based random numbers, which reaches at most into the next cell.
 // So any box is drawn alone, from the cells around it, with the bits that the whole would have.
 //
-//   blob        ring        cored ring      arc           what a network must do
-//    ▓▓▓▓        ▓▓▓▓         ▓▓▓▓           ▓▓▓▓         Inside, a ring looks like background, and
-//   ▓▓▓▓▓▓     ▓▓    ▓▓     ▓▓    ▓▓       ▓▓    ▓▓       a core like a blob; a piece of its wall
-//   ▓▓▓▓▓▓     ▓▓    ▓▓     ▓▓ ▓▓ ▓▓                      looks like an arc or like the filaments
-//   of
-//    ▓▓▓▓        ▓▓▓▓         ▓▓▓▓                        the texture. Only the surroundings tell.
+// clang-format off
+//   blob        ring        cored ring      arc          what a network must do
+//    ▓▓▓▓        ▓▓▓▓         ▓▓▓▓           ▓▓▓▓        Inside, a ring looks like background, and a
+//   ▓▓▓▓▓▓     ▓▓    ▓▓     ▓▓    ▓▓       ▓▓    ▓▓      core like a blob; a piece of its wall looks
+//   ▓▓▓▓▓▓     ▓▓    ▓▓     ▓▓ ▓▓ ▓▓                     like an arc, or like the filaments of the
+//    ▓▓▓▓        ▓▓▓▓         ▓▓▓▓                       texture. Only the surroundings tell.
+// clang-format on
 //
 // Example:
 //   Scene scene(RandomKey(seed).with(sample), {512, 512}, {.scale = 32});

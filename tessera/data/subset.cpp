@@ -40,7 +40,7 @@ DatasetSplit split_dataset(std::shared_ptr<const Dataset> source, double fractio
   std::vector<int64_t> train, validation;
   for (int64_t place = 0; place < total; ++place)
     (place < kept ? validation : train).push_back(permuted(key, place, total));
-  // In the files' order, which reads best; what comes when is the batch plan's business.
+  // In the files' order, which reads fastest; the batch plan decides what comes when.
   std::sort(train.begin(), train.end());
   std::sort(validation.begin(), validation.end());
   DatasetSplit split{std::make_shared<Subset>(source, std::move(train)), nullptr};

@@ -157,15 +157,21 @@ void Synthetic::load_target(int64_t sample, const Box& box, at::Tensor target) c
 }  // namespace
 
 SyntheticOptions parse_synthetic(const std::string& text) {
-  OptionText given("synthetic", text, {"kind", "samples", "classes", "noise", "texture", "scale"});
   SyntheticOptions options;
+  const KeyValues given("synthetic", text,
+                        {{"kind", "segmentation"},
+                         {"samples", fmt::format("{}", options.samples)},
+                         {"classes", fmt::format("{}", options.classes)},
+                         {"noise", fmt::format("{}", options.noise)},
+                         {"texture", fmt::format("{}", options.texture)},
+                         {"scale", fmt::format("{}", options.scale)}});
   const std::string kind = given.choice("kind", {"segmentation", "classification"});
   if (kind == "classification") options.kind = SyntheticKind::kClassification;
-  options.samples = given.integer("samples", options.samples, 1, int64_t{1} << 40);
-  options.classes = given.integer("classes", options.classes, 2, 4);
-  options.noise = given.real("noise", options.noise, 0, 10);
-  options.texture = given.real("texture", options.texture, 0, 1);
-  options.scale = given.integer("scale", options.scale, 0, 4096);
+  options.samples = given.integer("samples", 1, int64_t{1} << 40);
+  options.classes = given.integer("classes", 2, 4);
+  options.noise = given.real("noise", 0, 10);
+  options.texture = given.real("texture", 0, 1);
+  options.scale = given.integer("scale", 0, 4096);
   return options;
 }
 

@@ -36,7 +36,7 @@ void TileNoise::row(const Position& position, std::vector<double>* values) {
     count /= lattice_[axis].size();
     const double* low = line_.data() + (position[axis] / spacing_ - lattice_[axis].begin) * count;
     const double t = weight(position[axis] % spacing_, spacing_);
-    // In place: what is read lies at or behind what is written.
+    // In place: what is read lies at or after what is written.
     for (int64_t i = 0; i < count; ++i) line_[i] = low[i] + (low[i + count] - low[i]) * t;
   }
   const Range& along = tile_[last];

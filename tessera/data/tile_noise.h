@@ -8,7 +8,7 @@
 //
 // Example:
 //   TileNoise noise(key, 8, tile);
-//   noise.row(position, values);   // as many as the tile is long
+//   noise.row(position, &values);   // as many as the tile is long
 
 #include <vector>
 

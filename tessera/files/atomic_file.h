@@ -1,13 +1,8 @@
 #pragma once
-// Writes a file so that its name holds either the old content or the whole new one, also when the
-// process is killed, the disk is full, or the machine loses power: the bytes go to a temporary file
-// in the same folder, which is forced to the disk and then renamed.
+// Writes a file so that its name holds either the old content or the whole new one, whatever
+// happens meanwhile; temporary_file.h says how.
 //
-//   .NAME.writing ──fsync──► rename to NAME ──► fsync of the folder
-//
-// Throws InvalidInput with path and reason; the temporary file is removed then. A killed process
-// leaves one, which the next write of that name uses again: they do not pile up. Two writers of one
-// name at a time: the second is refused.
+// Throws InvalidInput with path, reason and remedy; nothing has changed then.
 //
 // Example:
 //   write_file_atomically("run/run.json", text);

@@ -20,8 +20,9 @@ const char* remedy(int error_number) {
     case EROFS:
       return "; choose a folder that you may write to, or change its permissions";
     case ENOENT:
-    case ENOTDIR:
       return "; check the path: every part of it but the last must be an existing folder";
+    case ENOTDIR:
+      return "; check the path: a part of it is a file where a folder must be";
     case EMFILE:
     case ENFILE:
       return "; raise the limit on open files (ulimit -n)";

@@ -1,33 +1,47 @@
 #include "tessera/files/output_file.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
+#include "tessera/base/error.h"
 #include "tessera/files/file_error.h"
 
 namespace tessera {
 namespace {
 
-// Some file systems know no fsync of a folder and say EINVAL: there is nothing more to be done
-// there.
-bool sync_failed(int descriptor) {
-  int result = 0;
-  do {
-    result = ::fsync(descriptor);
-  } while (result != 0 && errno == EINTR);
-  return result != 0 && errno != EINVAL;
+OutputFile open_for_writing(const std::string& path, int flags, const char* attempt) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
+  if (descriptor < 0) throw_file_error(attempt, path, errno);
+  return OutputFile(descriptor, path);
+}
+
+// Calls `write(data, bytes, done)`, which is write() or pwrite(), until all is written.
+template <class Write>
+void write_all(const void* data, size_t bytes, const std::string& path, const Write& write) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t written = write(static_cast<const char*>(data) + done, bytes - done, done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_file_error("write to", path, errno);
+    done += static_cast<size_t>(written);
+  }
 }
 
 }  // namespace
 
 OutputFile OutputFile::create(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw_file_error("create", path, errno);
-  return OutputFile(descriptor, path);
+  return open_for_writing(path, O_CREAT | O_EXCL, "create");
+}
+
+OutputFile OutputFile::append_to(const std::string& path) {
+  return open_for_writing(path, O_APPEND, "open");
+}
+
+OutputFile OutputFile::write_into(const std::string& path) {
+  return open_for_writing(path, 0, "open");
 }
 
 OutputFile::OutputFile(int descriptor, std::string path)
@@ -44,40 +58,43 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::append(const void* data, size_t bytes) {
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(descriptor_, next, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_file_error("write to", path_, errno);
-    next += written;
-    bytes -= static_cast<size_t>(written);
-    bytes_ += static_cast<uint64_t>(written);
-  }
+  write_all(data, bytes, path_, [&](const char* next, size_t left, size_t) {
+    return ::write(descriptor_, next, left);
+  });
+  bytes_ += bytes;
 }
 
+void OutputFile::write_at(const void* data, size_t bytes, int64_t offset) {
+  write_all(data, bytes, path_, [&](const char* next, size_t left, size_t done) {
+    return ::pwrite(descriptor_, next, left, offset + static_cast<int64_t>(done));
+  });
+}
+
+// Asks first, since reserving on a disk that is too small would fill it before it fails.
+void OutputFile::reserve(int64_t bytes) {
+  struct statvfs disk;
+  if (::fstatvfs(descriptor_, &disk) == 0 && disk.f_blocks > 0 &&
+      static_cast<uint64_t>(bytes) / disk.f_frsize > disk.f_bavail)
+    throw_error<InvalidInput>(
+        "[file] cannot write {}: it needs {} bytes, the disk has {} free; free some space or "
+        "choose another folder",
+        path_, bytes, disk.f_bavail * disk.f_frsize);
+  const int error = ::posix_fallocate(descriptor_, 0, bytes);
+  if (error == 0) return;
+  // A file system that cannot reserve reports a full disk when it is written to instead.
+  if (error != EOPNOTSUPP && error != EINVAL) throw_file_error("reserve space for", path_, error);
+  if (::ftruncate(descriptor_, bytes) != 0) throw_file_error("reserve space for", path_, errno);
+}
+
+// EINVAL and EROFS: the file system has no fsync, of folders mostly, and there is nothing more to
+// be done.
 void OutputFile::sync() {
-  if (sync_failed(descriptor_)) throw_file_error("write to the disk of", path_, errno);
-}
-
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw_file_error("open the folder", folder, errno);
-  const bool failed = sync_failed(descriptor);
-  const int error_number = errno;
-  ::close(descriptor);
-  if (failed) throw_file_error("write to the disk of", folder, error_number);
-}
-
-void rename_durably(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) throw_file_error("rename a new file to", to, errno);
-  const std::string source = parent_folder(from), target = parent_folder(to);
-  sync_folder(target);
-  if (source != target) sync_folder(source);
-}
-
-std::string parent_folder(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
+  int result = 0;
+  do {
+    result = ::fsync(descriptor_);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0 && errno != EINVAL && errno != EROFS)
+    throw_file_error("write to the disk of", path_, errno);
 }
 
 }  // namespace tessera

@@ -2,6 +2,8 @@
 // A file that is being written: every short write is continued, every failure is an error with path
 // and reason, and sync() returns only when the bytes are on the disk. Streams hide all three.
 //
+// All throw InvalidInput. write_at() may be called by several threads at once; the rest may not.
+//
 // Example:
 //   OutputFile file = OutputFile::create("out/notes.txt");
 //   file.append("hello\n");
@@ -18,6 +20,10 @@ class OutputFile {
  public:
   /// A file that must not exist yet.
   static OutputFile create(const std::string& path);
+  /// An existing file, for append() at its end.
+  static OutputFile append_to(const std::string& path);
+  /// An existing file, for write_at().
+  static OutputFile write_into(const std::string& path);
   /// Takes an open descriptor over; `path` is the name in error messages.
   OutputFile(int descriptor, std::string path);
   OutputFile(OutputFile&& other) noexcept;
@@ -26,24 +32,21 @@ class OutputFile {
 
   void append(const void* data, size_t bytes);
   void append(std::string_view text) { append(text.data(), text.size()); }
-  /// Forces what was appended to the disk. Without it a crash of the machine may lose it.
+  /// Writes over what is there, `offset` bytes from the begin.
+  void write_at(const void* data, size_t bytes, int64_t offset);
+  /// Makes an empty file `bytes` long, with room on the disk for all of it where the file system
+  /// can promise that.
+  void reserve(int64_t bytes);
+  /// Forces what was written to the disk. Without it a crash of the machine may lose it.
   void sync();
   /// Appended so far.
   uint64_t bytes() const { return bytes_; }
+  int descriptor() const { return descriptor_; }
 
  private:
   int descriptor_;
   std::string path_;
   uint64_t bytes_ = 0;
 };
-
-/// Forces the names in a folder to the disk: files made, renamed or removed in it.
-void sync_folder(const std::string& folder);
-
-/// Renames within one file system and forces both folders to the disk. Replaces a file at `to`.
-void rename_durably(const std::string& from, const std::string& to);
-
-/// The folder that holds `path`: "." where it names none.
-std::string parent_folder(const std::string& path);
 
 }  // namespace tessera

@@ -88,4 +88,11 @@ std::string to_string(const Shape& shape) {
   return text;
 }
 
+Box without_axis(const Box& box, int left_out) {
+  Box result;
+  for (int axis = 0; axis < box.num_axes(); ++axis)
+    if (axis != left_out) result.push_back(box[axis]);
+  return result;
+}
+
 }  // namespace tessera

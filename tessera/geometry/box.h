@@ -51,4 +51,7 @@ Box hull(const Box& a, const Box& b);
 std::string to_string(const Box& box);
 std::string to_string(const Shape& shape);
 
+/// The box with one axis less.
+Box without_axis(const Box& box, int left_out);
+
 }  // namespace tessera

@@ -1,7 +1,7 @@
 #pragma once
 // A 64-bit checksum of bytes and tensors: finds damaged files, and ranks whose parameters drifted
 // apart. Equal bits give equal sums on every machine; a change within one 8-byte word always
-// changes the sum, any other with a probability of 1 - 2^-64. Not made against forgery.
+// changes the sum, any other with a probability of 1 - 2^-64. It does not protect against forgery.
 //
 // Example:
 //   if (checksum(store.values()) != sum_of_rank_0) ...
@@ -17,11 +17,11 @@ namespace tessera {
 
 uint64_t checksum(std::string_view bytes, uint64_t seed = 0);
 
-/// Of element type, shape and elements in row-major order; strides and device make no difference.
-/// 0.0 and -0.0 differ: it is a sum of bits.
+/// Covers the element type, the shape and the elements in row-major order; strides and device make
+/// no difference. 0.0 and -0.0 differ: it is a sum of bits.
 uint64_t checksum(const at::Tensor& tensor);
 
-/// Of all tensors, in this order; undefined ones count as such.
+/// Covers all tensors, in this order; undefined ones count as such.
 uint64_t checksum(const std::vector<at::Tensor>& tensors);
 
 /// 16 hexadecimal digits: JSON numbers lose the last bits of such integers in many readers.

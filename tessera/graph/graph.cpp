@@ -24,7 +24,7 @@ void check_volume(const Node& node) {
 }  // namespace
 
 at::Tensor Operand::view(const Box& sub) const {
-  TESSERA_CHECK(box.contains(sub), "{} lies not in {}", to_string(sub), to_string(box));
+  TESSERA_CHECK(box.contains(sub), "{} does not lie in {}", to_string(sub), to_string(box));
   if (sub.empty()) return tensor.new_empty(sub.shape());
   at::Tensor result = tensor;
   for (int axis = 0; axis < box.num_axes(); ++axis)

@@ -77,7 +77,7 @@ class Graph {
   /// Gives a parameter a second name, by which the builders of operators find it: an imported
   /// weight keeps the name that it has in its file.
   void add_parameter_alias(const std::string& alias, ParameterId parameter);
-  /// Infers the output's type. A name in use gets a number behind it.
+  /// Infers the output's type. A number is appended to a name that is in use.
   ValueId add_node(const std::string& name, std::shared_ptr<const Op> op,
                    const std::vector<ValueId>& inputs,
                    const std::vector<ParameterId>& parameters = {},

@@ -1,8 +1,8 @@
 #pragma once
-// An operator: what it computes, on any box of its output, and nothing of ranks. The lowering asks
-// the geometric questions (which input box, what is kept, what is reduced) and writes a program;
-// the executor calls the kernels. The reference path calls reference() on whole tensors under
-// autograd and shares no backward code with the kernels.
+// An operator: what it computes, on any box of its output. It knows nothing of ranks. The lowering
+// asks the geometric questions (which input box, what is kept, what is reduced) and writes a
+// program; the executor calls the kernels. The reference path calls reference() on whole tensors
+// under autograd and shares no backward code with the kernels.
 //
 // The phases of one operator in a training step, for each piece unless marked (once a rank):
 //
@@ -120,7 +120,8 @@ class Op {
   virtual ~Op() = default;
 
   virtual std::string kind() const = 0;
-  /// What tells this operator from others of its kind, for people: "3x3, stride 2". May be empty.
+  /// What distinguishes this operator from others of its kind, for people: "3x3, stride 2". May be
+  /// empty.
   virtual std::string settings() const { return {}; }
 
   // Questions of geometry and cost.
@@ -131,13 +132,14 @@ class Op {
   virtual Box needed(int input, const Box& out, const NodeTypes& types) const = 0;
   virtual InputAccess input_access(int /*input*/) const { return InputAccess::kStrided; }
   virtual OutputAccess output_access() const { return OutputAccess::kWritesView; }
-  /// Backward reads this forward input / the forward output.
+  /// Whether backward reads this forward input / the forward output.
   virtual bool keeps_input(int /*input*/) const { return false; }
   virtual bool keeps_output() const { return false; }
   /// Whether a gradient flows to this input (targets have none).
   virtual bool differentiable(int /*input*/) const { return true; }
   virtual Saved saved(const Box& /*out*/, const NodeTypes&) const { return {}; }
-  /// Running forward again costs little beside a convolution, and gives the same bits.
+  /// Whether running forward again costs little compared with a convolution, and gives the same
+  /// bits.
   virtual bool cheap_to_recompute() const { return false; }
   virtual Statistics forward_statistics(const NodeTypes&) const { return {}; }
   virtual Statistics backward_statistics(const NodeTypes&) const { return {}; }
@@ -147,7 +149,7 @@ class Op {
   /// Whether weight_gradient needs nothing but piece_grad_statistics: then it is done at once, and
   /// what else backward reads can go.
   virtual bool weight_gradient_from_statistics() const { return false; }
-  /// How many parts of the batch are normalised apart; 0: no sample depends on another.
+  /// How many parts of the batch are normalised separately; 0: no sample depends on another.
   virtual int64_t batch_parts() const { return 0; }
   virtual bool is_loss() const { return false; }
   /// Multiplications and additions of forward on a box of the output.

@@ -21,15 +21,15 @@ namespace tessera {
 using ReplaceNode =
     std::function<std::optional<ValueId>(Graph&, const Node&, const std::vector<ValueId>&)>;
 
-/// Inputs that nothing reads are left out where `inputs` says so.
+/// What becomes of inputs that nothing reads.
 enum class UnreadInputs { kKeep, kDrop };
 
 Graph transform(const Graph& graph, const ReplaceNode& replace,
                 UnreadInputs unread = UnreadInputs::kKeep);
 
-/// The nodes that an output depends on, or a loss where losses are kept; and norms, whose running
-/// statistics count by themselves. Without losses, targets are no inputs any more. Parameters that
-/// no node reads any more are frozen.
+/// Keeps the nodes that an output depends on, or a loss where losses are kept, and norms, because
+/// their running statistics are results too. Without losses, targets are no longer inputs.
+/// Parameters that no node reads any more are frozen.
 enum class Losses { kKeep, kDrop };
 Graph prune(const Graph& graph, Losses losses);
 

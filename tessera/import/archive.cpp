@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kHowToSave =
     "save the model with torch.jit.script(model).save('model.pt') or torch.jit.trace";
 
-/// The reader's own words, unless they are about its own inside.
+/// The reader's own words, unless they are about its internals.
 std::string reason(const std::exception& error) {
   const std::string words = error.what();
   for (const char* inside :
@@ -70,7 +70,7 @@ void check_archive(const std::string& path) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw_error<InvalidInput>("[{}] is no TorchScript archive, or a damaged one ({}); {}", path,
+    throw_error<InvalidInput>("[{}] is not a TorchScript archive, or a damaged one ({}); {}", path,
                               reason(error), kHowToSave);
   }
 }
@@ -96,7 +96,7 @@ void check_bounds(const at::Tensor& tensor, const std::string& name) {
 
 namespace {
 
-/// Bytes of each tensor's record in the archive, how many of each size.
+/// How many of the archive's records of tensors have each size in bytes.
 std::map<size_t, int> record_sizes(const std::string& path) {
   caffe2::serialize::PyTorchStreamReader reader(path);
   std::map<size_t, int> sizes;
@@ -106,7 +106,7 @@ std::map<size_t, int> record_sizes(const std::string& path) {
   return sizes;
 }
 
-/// TorchScript believes the file in how long a storage is, whatever its record holds.
+/// TorchScript believes what the file says of a storage's length, whatever its record holds.
 class StorageCheck {
  public:
   explicit StorageCheck(const std::string& path) : sizes_(record_sizes(path)) {}

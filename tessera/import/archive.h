@@ -1,5 +1,5 @@
 #pragma once
-// What can be said of a model file before TorchScript reads it, and the reading itself.
+// What can be checked in a model file before TorchScript reads it, and the reading itself.
 
 #include <torch/csrc/jit/api/module.h>
 

@@ -82,10 +82,9 @@ const c10::IValue& Call::value(const std::string& name, const char* expected) co
   const Symbol& symbol = (*this)[name];
   const auto* value = std::get_if<c10::IValue>(&symbol);
   if (!value)
-    refuse(
-        fmt::format("argument '{}' is {}; Tessera needs {} that the code and the input's shape "
-                    "tell",
-                    name, describe(symbol), expected));
+    refuse(fmt::format(
+        "argument '{}' is {}; Tessera needs {}, known from the code and the input's shape", name,
+        describe(symbol), expected));
   return *value;
 }
 
@@ -95,7 +94,7 @@ int64_t Call::integer(const std::string& name) const {
   if (number.isBool()) return number.toBool();
   if (number.isTensor() && number.toTensor().numel() == 1 && !number.toTensor().is_floating_point())
     return number.toTensor().item<int64_t>();
-  refuse(fmt::format("argument '{}' is no whole number", name));
+  refuse(fmt::format("argument '{}' is not a whole number", name));
 }
 
 double Call::real(const std::string& name) const {
@@ -104,19 +103,19 @@ double Call::real(const std::string& name) const {
   if (number.isInt()) return static_cast<double>(number.toInt());
   if (number.isBool()) return number.toBool();
   if (number.isTensor() && number.toTensor().numel() == 1) return number.toTensor().item<double>();
-  refuse(fmt::format("argument '{}' is no number", name));
+  refuse(fmt::format("argument '{}' is not a number", name));
 }
 
 bool Call::flag(const std::string& name) const {
-  const c10::IValue& answer = value(name, "a yes or no");
+  const c10::IValue& answer = value(name, "true or false");
   if (answer.isBool()) return answer.toBool();
   if (answer.isInt()) return answer.toInt() != 0;
-  refuse(fmt::format("argument '{}' is no yes or no", name));
+  refuse(fmt::format("argument '{}' is not true or false", name));
 }
 
 std::string Call::text(const std::string& name) const {
   const c10::IValue& words = value(name, "a text");
-  if (!words.isString()) refuse(fmt::format("argument '{}' is no text", name));
+  if (!words.isString()) refuse(fmt::format("argument '{}' is not a text", name));
   return words.toStringRef();
 }
 
@@ -207,7 +206,7 @@ std::string Call::bind_weights(const std::string& kind, const std::vector<Bindin
     usual = usual && !own.empty() && (prefix.empty() || own == prefix);
     prefix = own;
   }
-  // '#' is in no Python name, so that no alias meets a weight's name.
+  // No Python name has a '#', so no alias equals a weight's name.
   const std::string node_name = name(kind) + "#" + std::to_string(graph().nodes().size());
   for (const Binding& binding : bindings) {
     if (!binding.weight) continue;

@@ -8,7 +8,7 @@
 // Example:
 //   ImportedModel model = import_torchscript("net.pt", {1, 3, 512, 512});
 //   ... train ...
-//   save_torchscript("net.pt", "trained.pt", model, values, steps);
+//   save_torchscript("net.pt", "trained.pt", model.graph, model.counters, values, steps);
 
 #include <map>
 #include <string>
@@ -21,8 +21,7 @@ namespace tessera {
 struct ImportedModel {
   Graph graph;                              // the outputs are marked; there is no loss yet
   std::map<std::string, std::string> ties;  // second names of tied weights → their first
-  std::map<std::string, int64_t>
-      counters;  // num_batches_tracked: what a training step adds to each
+  std::map<std::string, int64_t> counters;  // num_batches_tracked: what a step adds to each
 };
 
 /// Throws InvalidInput for a file that cannot be read or does not fit the input, Unsupported for

@@ -91,7 +91,7 @@ void Interpreter::run_loop(const Node& node) {
     const auto* value = std::get_if<c10::IValue>(&symbol);
     if (!value || !(value->isInt() || value->isBool()))
       refuse(node, "the loop depends on the data (" + describe(symbol) +
-                       "); loop a number of times that shapes or attributes tell");
+                       "); loop a number of times that follows from shapes or attributes");
     return value->isBool() ? static_cast<int64_t>(value->toBool()) : value->toInt();
   };
   const torch::jit::Block& body = *node.blocks()[0];

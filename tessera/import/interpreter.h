@@ -32,7 +32,7 @@ class Interpreter {
   /// Batch norms' counters of steps that forward() counts up, by their names in the state dict.
   const std::map<std::string, int64_t>& counters() const { return counters_; }
 
-  /// Second names of tied weights in the state dict, with the name that the graph has them by.
+  /// Second names of tied weights in the state dict, with the name that they have in the graph.
   const std::map<std::string, std::string>& ties() const { return ties_; }
 
   // For Call.

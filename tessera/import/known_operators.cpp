@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 /// TorchScript's own implementation computes these, on numbers, short strings and constants of a
-/// few elements; none of them has effects, and none makes much of little.
+/// few elements; none of them has side effects, and none makes something large of small arguments.
 const std::set<std::string>& computed_here() {
   static const std::set<std::string> names{"aten::Bool",
                                            "aten::Float",

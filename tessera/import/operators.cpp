@@ -64,7 +64,7 @@ const std::vector<OperatorFamily>& operator_families() {
       {"Pooling", false, pooling_operators()},
       {"Resizing and padding", false, resize_operators()},
       {"Sums, means and maxima", false, reduction_operators()},
-      {"Shapes, slices and joints", false, shape_operators()}};
+      {"Shapes, slices and concatenation", false, shape_operators()}};
   return families;
 }
 

@@ -89,7 +89,7 @@ Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha)
   const ValueId right = scaled(call, b->value, alpha);
   const ValueId result =
       arithmetic(call.graph(), a->value, right, call.name(call.op().substr(6)), how);
-  // Of two expanded tensors the result is larger than either value.
+  // The result of two expanded tensors is larger than either value.
   const int64_t seen =
       std::max(Box::whole(call.shape(*a)).volume(), Box::whole(call.shape(*b)).volume());
   if (Box::whole(call.type(result).shape()).volume() < seen)

@@ -97,7 +97,7 @@ Symbols import_either(Call& call) {
 Symbols import_linear(Call& call) {
   const TensorPointer x = call.tensor("input");
   const auto weight = call.weight("weight");
-  if (!weight || weight->view.size() != 2) call.refuse("the weight is no matrix");
+  if (!weight || weight->view.size() != 2) call.refuse("the weight is not a matrix");
   const ValueType& type = call.type(x->value);
   if (x->order.back() != 1 || type.axes[1].kind != AxisKind::kChannel)
     call.refuse(

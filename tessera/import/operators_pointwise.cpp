@@ -68,7 +68,7 @@ Symbols import_rrelu(Call& call) {
 Symbols import_prelu(Call& call) {
   const ValueId x = call.image("self");
   const auto weight = call.weight("weight");
-  if (!weight || weight->view.size() != 1) call.refuse("the weight is no vector");
+  if (!weight || weight->view.size() != 1) call.refuse("the weight is not a vector");
   const std::string name = call.bind_weights("prelu", {{"weight", weight}});
   return call.result(prelu(call.graph(), x, name, {weight->view[0], 0.25}));
 }

@@ -206,7 +206,7 @@ Symbols permuted(Call& call, const std::vector<int>& axes) {
   std::vector<int> order, seen(axes);
   std::sort(seen.begin(), seen.end());
   if (axes.size() != x->order.size() || std::adjacent_find(seen.begin(), seen.end()) != seen.end())
-    call.refuse("is no permutation of the tensor's axes");
+    call.refuse("is not a permutation of the tensor's axes");
   for (int axis : axes) order.push_back(x->order[axis]);
   if (order[0] != 0) call.refuse("moves the batch axis; the batch must stay first");
   return {make_view(x, x->value, std::move(order))};
@@ -317,19 +317,19 @@ std::vector<Operator> shape_operators() {
   const std::string nothing = "nothing: the tensor itself";
   std::vector<Operator> operators{
       {{"aten::cat", "aten::concat", "aten::concatenate"},
-       "joint along channels or space",
+       "concatenation along channels or space",
        import_cat},
       {{"aten::flatten"}, "flatten before a linear layer; axes of size 1", import_flatten},
       {{"aten::view", "aten::reshape"},
        "as flatten, squeeze and unsqueeze; others mix axes",
        import_view},
       {{"aten::squeeze"}, "drops an axis of size 1", import_squeeze},
-      {{"aten::unsqueeze"}, "puts in an axis of size 1", import_unsqueeze},
+      {{"aten::unsqueeze"}, "adds an axis of size 1", import_unsqueeze},
       {{"aten::permute"},
        "remembered; channels last for layer norm and linear layers",
        import_permute},
       {{"aten::transpose"}, "as permute", import_transpose},
-      {{"aten::expand", "aten::expand_as"}, "broadcast in the arithmetic behind it", import_expand},
+      {{"aten::expand", "aten::expand_as"}, "broadcast in the arithmetic after it", import_expand},
       {{"aten::contiguous", "aten::cpu", "aten::float", "aten::double", "aten::alias"},
        nothing,
        import_same},

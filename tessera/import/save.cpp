@@ -1,8 +1,10 @@
 #include <c10/core/GradMode.h>
+#include <torch/csrc/jit/serialization/export.h>
 
-#include <filesystem>
+#include <exception>
 
 #include "tessera/base/error.h"
+#include "tessera/files/atomic_file.h"
 #include "tessera/import/archive.h"
 #include "tessera/import/import.h"
 
@@ -29,6 +31,21 @@ void copy_weights(const std::string& file, const Graph& graph,
   }
 }
 
+// LibTorch hears of no failed write: it would end the archive in a destructor, which fails again
+// and so ends the process. What follows the failure is dropped instead.
+void write_module(const torch::jit::Module& module, OutputFile& file) {
+  std::exception_ptr failure;
+  torch::jit::ExportModule(module, [&](const void* data, size_t bytes) {
+    try {
+      if (!failure) file.append(data, bytes);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    return bytes;
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
 }  // namespace
 
 void save_torchscript(const std::string& original, const std::string& path, const Graph& graph,
@@ -42,13 +59,11 @@ void save_torchscript(const std::string& original, const std::string& path, cons
   for (const auto& [name, per_step] : counters)
     if (const auto found = state.find(name); found != state.end())
       found->second.add_(per_step * steps);
-  const std::string unfinished = path + ".unfinished";
   try {
-    module.save(unfinished);
-    std::filesystem::rename(unfinished, path);
+    write_file_atomically(path, [&](OutputFile& file) { write_module(module, file); });
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
-    std::error_code ignored;
-    std::filesystem::remove(unfinished, ignored);
     const std::string words = error.what();
     throw_error<InvalidInput>("[{}] cannot be written: {}", path,
                               words.substr(0, words.find('\n')));

@@ -43,7 +43,7 @@ std::optional<Position> user_position(const torch::jit::Node& node) {
 }
 
 /// The user's line nearest to the node. Inlining a function of PyTorch's keeps no trace of who
-/// called it, but what the user does with the result stands behind it.
+/// called it, but what the user does with the result comes after it.
 std::optional<Position> user_position_near(const torch::jit::Node& node) {
   for (const torch::jit::Node* at = &node; at; at = at->owningBlock()->owningNode()) {
     const torch::jit::Node* end = at->owningBlock()->return_node();

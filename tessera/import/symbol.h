@@ -55,7 +55,7 @@ struct GroupedSymbol {
   bool swapped = false;  // the two axes
 };
 
-/// A result that is no part of the network (the indices of a maximum): an error where it is read.
+/// A result that is not part of the network (the indices of a maximum): an error where it is read.
 struct UnknownSymbol {
   std::string what;
 };

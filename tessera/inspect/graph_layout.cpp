@@ -80,8 +80,8 @@ class Placer {
       else
         wanted.emplace_back(wanted_x(block), block);
     }
-    // Of those that want the same place, what waits longest for its reader stands left, where it
-    // can wait.
+    // Where several want the same place, the one that waits longest for its reader stands on the
+    // left.
     std::ranges::stable_sort(wanted, {}, [&](const std::pair<double, int>& entry) {
       return std::pair(entry.first, -last_reader_row_[entry.second]);
     });

@@ -8,7 +8,7 @@
 //   3x3 reads                  [ + ................ ]   low 1
 //
 // This is a property of the operator alone. What a placement exchanges, and how many bytes that is,
-// is told by lower/halo_report.h.
+// is in lower/halo_report.h.
 
 #include <cstdint>
 #include <vector>
@@ -20,7 +20,7 @@ namespace tessera {
 /// Along one spatial axis, in pixels of the input; of several inputs the widest.
 struct HaloAxis {
   int64_t low = 0;     // before its part
-  int64_t high = 0;    // behind it
+  int64_t high = 0;    // after it
   bool whole = false;  // half the output reads the whole axis
   bool operator==(const HaloAxis&) const = default;
 };

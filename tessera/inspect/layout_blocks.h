@@ -23,7 +23,7 @@ struct BlockEdge {
 };
 
 struct Blocks {
-  std::vector<Block> list;  // a block stands behind those that it reads
+  std::vector<Block> list;  // a block comes after those that it reads
   std::vector<BlockEdge> edges;
   std::vector<std::vector<int>> rows;      // positions in `list`
   std::vector<std::vector<int>> edges_to;  // by block: positions in `edges`

@@ -40,7 +40,7 @@ struct ReceptiveField {
 /// The box of the pixel in the middle: one sample, all channels, one pixel of the spatial axes.
 Box middle_pixel(const ValueType& type);
 
-/// Of every value, by ValueId. Inputs of labels are not images.
+/// The receptive field of every value, by ValueId. Inputs of labels are not images.
 std::vector<ReceptiveField> receptive_fields(const Graph& graph);
 
 }  // namespace tessera

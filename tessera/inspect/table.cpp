@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "tessera/base/quantity.h"
 #include "tessera/inspect/text.h"
 
 namespace tessera {
@@ -80,8 +82,7 @@ std::string operator_table(const GraphProfile& profile, const TableOptions& opti
     const bool is_stored = !row.output_shape.empty();
     rows.push_back({printable(row.name), row.kind, printable(row.settings),
                     is_stored ? to_string(row.output_shape) : "-", parameter_text(row),
-                    format_flops(row.flops),
-                    is_stored ? format_size(static_cast<double>(row.output_bytes)) : "-",
+                    format_flops(row.flops), is_stored ? format_bytes(row.output_bytes) : "-",
                     to_string(row.field), halo_text(row)});
   }
   std::string text = aligned(columns, rows);
@@ -126,23 +127,23 @@ std::string kind_tables(const GraphProfile& profile) {
   return kind_table(profile, "forward, by kind", format_flops,
                     [](const Kind& k) { return numbers_of(k.total_flops, k.flops); }) +
          kind_table(
-             profile, "outputs, by kind", format_size,
+             profile, "outputs, by kind",
+             [](double bytes) { return format_bytes(std::llround(bytes)); },
              [](const Kind& k) { return numbers_of(k.total_output_bytes, k.output_bytes); }) +
          kind_table(profile, "parameters, by kind", format_count,
                     [](const Kind& k) { return numbers_of(k.total_parameters, k.parameters); });
 }
 
 std::string totals(const GraphProfile& profile) {
-  const auto size = [](int64_t bytes) { return format_size(static_cast<double>(bytes)); };
   const auto count = [](int64_t n) { return format_count(static_cast<double>(n)); };
   std::string text = fmt::format(
       "\n{} operators, {} forward, {} of outputs\n{} parameters ({}), {} of them trainable",
-      profile.operators.size(), format_flops(profile.flops), size(profile.output_bytes),
-      count(profile.parameters), size(profile.parameter_bytes),
+      profile.operators.size(), format_flops(profile.flops), format_bytes(profile.output_bytes),
+      count(profile.parameters), format_bytes(profile.parameter_bytes),
       profile.trainable_parameters == profile.parameters ? "all"
                                                          : count(profile.trainable_parameters));
   if (profile.buffer_bytes > 0)
-    text += fmt::format("; running statistics {}", size(profile.buffer_bytes));
+    text += fmt::format("; running statistics {}", format_bytes(profile.buffer_bytes));
   return text + "\n";
 }
 

@@ -30,7 +30,7 @@ std::string to_json(const GraphProfile& profile, const TableOptions& options = {
 /// "31x31"; "all" along an axis that it sees whole; "≥31" where the image's border may have cut it.
 std::string to_string(const ReceptiveField& field);
 
-/// "1" where it is the same before and behind a part along every axis, "-3/+2", "all".
+/// "1" where it is the same before and after a part along every axis, "-3/+2", "all".
 std::string to_string(const std::vector<HaloAxis>& halo);
 
 }  // namespace tessera

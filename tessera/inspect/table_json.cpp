@@ -69,7 +69,7 @@ std::string to_json(const GraphProfile& profile, const TableOptions& options) {
                     {"buffer_bytes", profile.buffer_bytes},
                     {"flops", profile.flops},
                     {"output_bytes", profile.output_bytes}}}};
-  // A name that is no UTF-8 must not end the report.
+  // A name that is not UTF-8 must not end the report.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-/// Three digits that count: 1.23, 12.3, 123. A number that would round up to `base` gets the next
+/// Three digits that count: 1.23, 12.3, 123. A number that would round up to 1000 gets the next
 /// unit.
-std::string with_unit(double number, double base, std::span<const char* const> units) {
+std::string with_unit(double number, std::span<const char* const> units) {
   size_t unit = 0;
-  while (number >= base - 0.5 && unit + 1 < units.size()) {
-    number /= base;
+  while (number >= 999.5 && unit + 1 < units.size()) {
+    number /= 1000;
     ++unit;
   }
   const int digits = unit == 0 ? 0 : number < 9.995 ? 2 : number < 99.95 ? 1 : 0;
@@ -61,17 +61,12 @@ size_t offset_of(std::string_view text, int64_t index) {
 std::string format_flops(double flops) {
   static constexpr std::array kUnits{" FLOP",  " kFLOP", " MFLOP", " GFLOP",
                                      " TFLOP", " PFLOP", " EFLOP"};
-  return with_unit(flops, 1000, kUnits);
-}
-
-std::string format_size(double bytes) {
-  static constexpr std::array kUnits{" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
-  return with_unit(bytes, 1024, kUnits);
+  return with_unit(flops, kUnits);
 }
 
 std::string format_count(double count) {
   static constexpr std::array kUnits{"", " k", " M", " G", " T"};
-  return count < 10'000 ? fmt::format("{:.0f}", count) : with_unit(count, 1000, kUnits);
+  return count < 10'000 ? fmt::format("{:.0f}", count) : with_unit(count, kUnits);
 }
 
 std::string printable(std::string_view text) {

@@ -10,8 +10,6 @@ namespace tessera {
 
 /// 1234567890 → "1.23 GFLOP".
 std::string format_flops(double flops);
-/// 1234567 → "1.18 MiB".
-std::string format_size(double bytes);
 /// 1234567 → "1.23 M"; below 10,000 all digits.
 std::string format_count(double count);
 

@@ -14,23 +14,33 @@ namespace {
 
 std::vector<std::string> command_line;
 
-void run_mpi_rank(const LaunchRequest& request, const std::function<void(Transport&)>& body) {
+void run_mpi_rank(int num_ranks, const LaunchOptions& options,
+                  const std::function<void(Transport&)>& body) {
   install_caching_allocator();
-  set_blas_threads(request.threads);
-  mpi::Options options;
-  options.timeout = std::chrono::milliseconds(static_cast<int64_t>(request.timeout_seconds * 1000));
+  set_blas_threads(options.threads);
+  mpi::Options waits;
+  waits.timeout = std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
   mpi::run_rank(
       [&](Transport& transport) {
-        if (transport.size() != request.ranks)
+        if (transport.size() != num_ranks)
           throw_error<InvalidInput>(
               "[launch] the placement has {} ranks, the launcher started {}; start as many, or "
-              "change "
-              "the parts of the batch (--data; --replicas in train), --space or --workers",
-              request.ranks, transport.size());
-        set_rank_threads(request.threads);
+              "change the parts of the batch (--replicas), --space or --workers",
+              num_ranks, transport.size());
+        set_rank_threads(options.threads);
         body(transport);
       },
-      options);
+      waits);
+}
+
+/// Ends this process.
+[[noreturn]] void start_processes(int num_ranks) {
+  if (command_line.empty())
+    throw_error<InvalidInput>(
+        "[launch] a program that starts mpirun itself calls remember_command_line() in main(); or "
+        "start it with mpirun -n {}",
+        num_ranks);
+  std::exit(mpi::launch(num_ranks, command_line));
 }
 
 }  // namespace
@@ -43,8 +53,8 @@ void remember_command_line(int argc, char** argv) {
   if (!error) command_line[0] = self.string();
 }
 
-std::string transport_name(const LaunchRequest& request) {
-  return mpi::launched() ? "mpi" : request.launch;
+std::string transport_name(const LaunchOptions& options) {
+  return mpi::launched() ? "mpi" : options.launch;
 }
 
 bool is_secondary_process() {
@@ -54,14 +64,11 @@ bool is_secondary_process() {
   return false;
 }
 
-int run_on_ranks(const LaunchRequest& request, const std::function<void(Transport&)>& body) {
-  if (mpi::launched()) {
-    run_mpi_rank(request, body);
-    return 0;
-  }
-  if (request.launch == "mpi") return mpi::launch(request.ranks, command_line);
-  run_on_threads(request.ranks, request.threads, request.timeout_seconds, body);
-  return 0;
+void run_on_ranks(int num_ranks, const LaunchOptions& options,
+                  const std::function<void(Transport&)>& body) {
+  if (mpi::launched()) return run_mpi_rank(num_ranks, options, body);
+  if (options.launch == "mpi") start_processes(num_ranks);
+  run_on_threads(num_ranks, options.threads, options.timeout_seconds, body);
 }
 
 }  // namespace tessera

@@ -34,10 +34,11 @@ LoadedModel load_model(const ModelSource& source) {
           "[--input] {} has {} axes; give batch x channels x 1 to 3 spatial sizes", source.input,
           input.size());
     ImportedModel imported = import_torchscript(source.model, input);
-    loaded = {std::move(imported.graph), source.model, std::move(imported.ties),
+    loaded = {std::move(imported.graph), source.model, source.model, std::move(imported.ties),
               std::move(imported.counters)};
   } else {
     loaded.graph = build_model(source.model, input);
+    loaded.name = source.model;
     if (source.loss.empty() && source.output_weights.empty()) return loaded;
     loaded.graph = prune(loaded.graph, Losses::kDrop);
     if (loaded.graph.outputs().size() > 1 && source.output_weights.empty())

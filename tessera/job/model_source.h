@@ -19,6 +19,7 @@ struct ModelSource {
 
 struct LoadedModel {
   Graph graph;                              // with losses
+  std::string name;                         // as the user wrote it
   std::string file;                         // empty: from the zoo
   std::map<std::string, std::string> ties;  // see ImportedModel
   std::map<std::string, int64_t> counters;  // see ImportedModel

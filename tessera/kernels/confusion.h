@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// Adds to `counts` (row-major, [truth][prediction]); contracts as in metrics.h.
+/// Adds to `counts` (row-major, [truth][prediction]); contracts as in train/metrics.h.
 void count_logits(const at::Tensor& logits, const at::Tensor& labels, int64_t ignore_index,
                   int64_t num_classes, std::vector<int64_t>& counts);
 void count_predictions(const at::Tensor& predictions, const at::Tensor& labels,

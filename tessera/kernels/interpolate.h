@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-/// Where the outputs of a piece read along one axis, counted from the begin of the needed range.
+/// Where the outputs of a piece read along one axis, counted from the start of the needed range.
 using AxisSources = std::vector<Interpolation::Source>;
 
 /// Along D, H, W. An axis that the value lacks has one output, which reads input 0.

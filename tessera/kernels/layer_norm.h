@@ -27,7 +27,7 @@ void normalise_pixels(const at::Tensor& x, const PixelNorm& norm, const at::Tens
 void normalise_pixels_gradient(const at::Tensor& x, const at::Tensor& grad_y, const PixelNorm& norm,
                                const at::Tensor& grad_x);
 
-/// Sums of dy * xhat for each channel, behind them of dy.
+/// Sums of dy * xhat for each channel, followed by those of dy.
 std::vector<double> pixel_weight_gradients(const at::Tensor& x, const at::Tensor& grad_y,
                                            const PixelNorm& norm);
 

@@ -50,8 +50,8 @@ void plane_moments(const at::Tensor& x, PlaneIndex index, std::span<Moments> mom
 
 void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& y);
 
-/// Sums of dy and of dy * xhat, with xhat = (x - mean) * inverse_std and dy the gradient in front
-/// of the activation.
+/// Sums of dy and of dy * xhat, with xhat = (x - mean) * inverse_std and dy the gradient before the
+/// activation.
 void plane_gradient_sums(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
                          std::span<double> sum_dy, std::span<double> sum_dy_xhat);
 

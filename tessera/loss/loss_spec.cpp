@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "tessera/base/error.h"
-#include "tessera/loss/term_options.h"
+#include "tessera/base/key_values.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
@@ -15,36 +17,41 @@ constexpr double kLarge = 1e6;  // options beyond it are slips of the pen
 struct TermInfo {
   std::string name;
   std::string summary;
-  std::vector<TermKey> keys;
-  std::function<LossTerm(const TermOptions&)> read;
+  std::vector<KeyInfo> keys;
+  std::function<LossTerm(const KeyValues&)> read;
 };
 
-TargetKind read_target(const TermOptions& given) {
+TargetKind read_target(const KeyValues& given) {
   const std::string target = given.choice("target", {"any", "labels", "real"});
   if (target == "any") return TargetKind::kEither;
   return target == "labels" ? TargetKind::kLabels : TargetKind::kReal;
 }
 
-bool read_flag(const TermOptions& given, const std::string& key) {
+bool read_flag(const KeyValues& given, const std::string& key) {
   return given.choice(key, {"yes", "no"}) == "yes";
 }
 
-LossTerm read_cross_entropy(const TermOptions& given) {
+int64_t read_ignore_index(const KeyValues& given) {
+  using Limits = std::numeric_limits<int64_t>;
+  return given.integer("ignore_index", Limits::min(), Limits::max());
+}
+
+LossTerm read_cross_entropy(const KeyValues& given) {
   CrossEntropyOptions options;
   options.class_weights = given.reals("class_weights", 0, kLarge);
-  options.ignore_index = given.integer("ignore_index");
+  options.ignore_index = read_ignore_index(given);
   options.label_smoothing = given.real("label_smoothing", 0, 1);
   return {.target = TargetKind::kLabels, .options = options};
 }
 
-LossTerm read_bce(const TermOptions& given) {
+LossTerm read_bce(const KeyValues& given) {
   BinaryCrossEntropyOptions options;
   options.pos_weight = given.reals("pos_weight", 0, kLarge);
-  options.ignore_index = given.integer("ignore_index");
+  options.ignore_index = read_ignore_index(given);
   return {.target = read_target(given), .options = options};
 }
 
-LossTerm read_dice(const TermOptions& given) {
+LossTerm read_dice(const KeyValues& given) {
   const std::string activation = given.choice("activation", {"auto", "sigmoid", "softmax", "none"});
   DiceOptions options;
   if (activation == "softmax") options.activation = DiceOptions::Activation::kSoftmax;
@@ -54,18 +61,18 @@ LossTerm read_dice(const TermOptions& given) {
   if (given.choice("average", {"sample", "batch"}) == "batch")
     options.average = DiceOptions::Average::kBatch;
   options.include_background = read_flag(given, "include_background");
-  options.ignore_index = given.integer("ignore_index");
+  options.ignore_index = read_ignore_index(given);
   return {.target = read_target(given),
           .options = options,
           .activation_by_target = activation == "auto"};
 }
 
-LossTerm read_focal(const TermOptions& given) {
+LossTerm read_focal(const KeyValues& given) {
   FocalOptions options;
   options.gamma = given.real("gamma", 0, kLarge);
   options.alpha = given.real("alpha", -1, 1);
   options.class_weights = given.reals("class_weights", 0, kLarge);
-  options.ignore_index = given.integer("ignore_index");
+  options.ignore_index = read_ignore_index(given);
   TargetKind target = read_target(given);
   if (given.choice("form", {"sigmoid", "softmax"}) == "softmax") {
     options.form = FocalOptions::Form::kSoftmax;
@@ -78,8 +85,8 @@ LossTerm read_focal(const TermOptions& given) {
 }
 
 std::vector<TermInfo> classification_terms() {
-  const TermKey ignore_index{"ignore_index", "-100", "label of pixels that do not count"};
-  const TermKey target{"target", "any",
+  const KeyInfo ignore_index{"ignore_index", "-100", "label of pixels that do not count"};
+  const KeyInfo target{"target", "any",
                        "labels, real, or any: labels unless another term wants real"};
   return {
       {"cross_entropy",
@@ -121,26 +128,26 @@ std::vector<TermInfo> regression_terms() {
   return {{"mse",
            "mean squared error against real targets",
            {},
-           [](const TermOptions&) {
+           [](const KeyValues&) {
              return LossTerm{.target = TargetKind::kReal, .options = MeanSquaredErrorOptions{}};
            }},
           {"l1",
            "mean absolute error against real targets",
            {},
-           [](const TermOptions&) {
+           [](const KeyValues&) {
              return LossTerm{.target = TargetKind::kReal, .options = MeanAbsoluteErrorOptions{}};
            }},
           {"smooth_l1",
            "absolute error, quadratic for small ones",
            {{"beta", "1", "where it becomes linear; at least 0"}},
-           [](const TermOptions& given) {
+           [](const KeyValues& given) {
              return LossTerm{.target = TargetKind::kReal,
                              .options = SmoothL1Options{.beta = given.real("beta", 0, kLarge)}};
            }},
           {"huber",
            "squared error, linear for large ones",
            {{"delta", "1", "where it becomes linear; above 0"}},
-           [](const TermOptions& given) {
+           [](const KeyValues& given) {
              return LossTerm{.target = TargetKind::kReal,
                              .options = HuberOptions{.delta = given.real("delta", 1e-12, kLarge)}};
            }}};
@@ -161,7 +168,7 @@ const TermInfo& find_term(const std::string& name) {
     if (info.name == name) return info;
     names.push_back(info.name);
   }
-  throw_error<InvalidInput>("[loss] '{}' is no known loss; known: {}", name, joined(names));
+  throw_error<InvalidInput>("[loss] '{}' is not a known loss; known: {}", name, joined(names));
 }
 
 LossTerm parse_term(const std::string& text) {
@@ -172,15 +179,16 @@ LossTerm parse_term(const std::string& text) {
   const std::string name = text.substr(begin, colon - begin);
   const TermInfo& info = find_term(name);
   if (colon + 1 == text.size())
-    throw_error<InvalidInput>("[loss {}] nothing follows the ':'; write key=value", info.name);
+    throw_error<InvalidInput>("[loss {}] nothing follows the ':'; write key=value; {}", info.name,
+                              legal_keys(info.keys));
   const std::string options = colon < text.size() ? text.substr(colon + 1) : "";
-  LossTerm term = info.read(TermOptions(info.name, options, info.keys));
+  LossTerm term = info.read(KeyValues(fmt::format("loss {}", info.name), options, info.keys));
   term.name = info.name;
-  double factor = 1;
-  if (has_factor && (!read_number(text.substr(0, star), &factor) || !std::isfinite(factor)))
+  const std::optional<double> factor = has_factor ? read_number<double>(text.substr(0, star)) : 1.0;
+  if (!factor || !std::isfinite(*factor))
     throw_error<InvalidInput>("[loss {}] the factor '{}' must be a number, such as 0.5*{}",
                               info.name, text.substr(0, star), info.name);
-  std::visit([&](auto& any) { any.weight = factor; }, term.options);
+  std::visit([&](auto& any) { any.weight = *factor; }, term.options);
   return term;
 }
 
@@ -198,7 +206,7 @@ std::string loss_help() {
   std::string help = "Terms joined by '+', each [factor*]name[:key=value,...]:\n";
   for (const TermInfo& info : known_terms()) {
     help += fmt::format("  {:<34} {}\n", info.name, info.summary);
-    for (const TermKey& key : info.keys)
+    for (const KeyInfo& key : info.keys)
       help += fmt::format(
           "    {:<32} {}\n",
           fmt::format("{}={}", key.name, key.default_value.empty() ? "..." : key.default_value),

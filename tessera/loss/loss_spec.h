@@ -36,7 +36,7 @@ struct LossSpec {
   std::vector<LossTerm> terms;
 };
 
-/// Throws InvalidInput, with the legal names, keys and values, where the text is no loss.
+/// Throws InvalidInput, with the legal names, keys and values, where the text is not a loss.
 LossSpec parse_loss(const std::string& text);
 
 /// All terms with their options and defaults, a table for --help and the documentation.

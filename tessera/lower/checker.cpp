@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/posts.h"
 
 namespace tessera {
 namespace {
@@ -176,66 +177,40 @@ class BufferCheck {
   std::set<int> open_;
   std::multiset<BufferId> sending_;  // one may go to several ranks
   std::set<BufferId> receiving_;
-  std::map<int, std::pair<const std::vector<Message>*, const std::vector<Message>*>>
-      strips_;  // of open channels: sends, receives
+  /// Sends and receives of open channels.
+  std::map<int, std::pair<const std::vector<Message>*, const std::vector<Message>*>> strips_;
   size_t at_ = 0;
 };
 
 /// One message of a pair as both ends describe it; equal descriptions match.
-struct Post {
+struct Described {
   int channel = 0;
   int round = 0;  // an all-reduce posts again in its Finish
-  int64_t elements = 0;
-  bool operator==(const Post&) const = default;
+  int64_t bytes = 0;
+  bool operator==(const Described&) const = default;
 };
 
-/// What a rank posts at one instruction, by peer; and which channel the instruction waits for.
+/// What a rank posts at one instruction, for which channel, and whether it then waits for it.
 struct Events {
-  std::map<int, Post> sends;
-  std::map<int, Post> receives;
-  int starts = -1;
-  int waits_for = -1;
+  Posts posts;
+  int channel = -1;  // none: no communication
+  bool waits = false;
 };
 
+/// With the sizes of float64. In float32 more reductions are small and have no second round: the
+/// order is the same, with fewer messages.
 Events events_of(const Instruction& instruction, const Program& program) {
-  Events events;
-  const auto all_peers = [&](const Members& members, int channel, int round, auto elements_of) {
-    const auto own = std::find(members.begin(), members.end(), program.rank);
-    TESSERA_CHECK(own != members.end(), "rank {} is no member of channel {}", program.rank,
-                  channel);
-    const int64_t sent = elements_of(static_cast<size_t>(own - members.begin()));
-    for (size_t i = 0; i < members.size(); ++i) {
-      if (members[i] == program.rank) continue;
-      if (sent > 0) events.sends[members[i]] = {channel, round, sent};
-      if (const int64_t n = elements_of(i); n > 0)
-        events.receives[members[i]] = {channel, round, n};
-    }
-  };
-  if (const auto* transfer = std::get_if<StartTransfer>(&instruction)) {
-    for (const Message& message : transfer->sends)
-      events.sends[message.peer] = {transfer->channel, 0,
-                                    program.buffers[message.strip].box.volume()};
-    for (const Message& message : transfer->receives)
-      events.receives[message.peer] = {transfer->channel, 0,
-                                       program.buffers[message.strip].box.volume()};
-    events.starts = transfer->channel;
-  } else if (const auto* finish = std::get_if<FinishTransfer>(&instruction)) {
-    events.waits_for = finish->channel;
-  } else if (const auto* reduce = std::get_if<StartReduce>(&instruction)) {
-    const int64_t n = program.buffers[reduce->buffer].box.volume();
-    all_peers(reduce->members, reduce->channel, 0, [&](size_t) { return n; });
-    events.starts = reduce->channel;
-  } else if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
-    const int64_t n = program.buffers[finish->buffer].box.volume();
-    all_peers(finish->members, finish->channel, 1, [&](size_t) { return n; });
-    events.waits_for = finish->channel;
-  } else if (const auto* gather = std::get_if<StartGather>(&instruction)) {
-    all_peers(gather->members, gather->channel, 0, [&](size_t i) { return gather->rows[i]; });
-    events.starts = gather->channel;
-  } else if (const auto* finish = std::get_if<FinishGather>(&instruction)) {
-    events.waits_for = finish->channel;
-  }
-  return events;
+  return std::visit(
+      [&]<class T>(const T& each) {
+        Events events{posts_of(each, program, at::kDouble)};
+        if constexpr (requires { each.channel; }) {
+          events.channel = each.channel;
+          events.waits = std::is_same_v<T, FinishTransfer> || std::is_same_v<T, FinishReduce> ||
+                         std::is_same_v<T, FinishGather>;
+        }
+        return events;
+      },
+      instruction);
 }
 
 /// Runs the communication of all programs with rendezvous semantics and no data.
@@ -274,37 +249,37 @@ class CommunicationCheck {
       post(rank, events);
       posted_[{rank, at_[rank]}] = true;
     }
-    if (events.waits_for >= 0 && open_[rank][events.waits_for] > 0) return false;
+    if (events.waits && open_[rank][events.channel] > 0) return false;
     posted_.erase({rank, at_[rank]});
     ++at_[rank];
     return true;
   }
 
   void post(int rank, const Events& events) {
-    const int channel = events.starts >= 0 ? events.starts : events.waits_for;
-    for (const auto& [peer, message] : events.sends) {
-      ++open_[rank][channel];
-      match({rank, peer}, message, &sent_, &expected_);
+    const int round = events.waits ? 1 : 0;
+    for (const Post& send : events.posts.sends) {
+      ++open_[rank][events.channel];
+      match({rank, send.peer}, {events.channel, round, send.bytes}, &sent_, &expected_);
     }
-    for (const auto& [peer, message] : events.receives) {
-      ++open_[rank][channel];
-      match({peer, rank}, message, &expected_, &sent_);
+    for (const Post& receive : events.posts.receives) {
+      ++open_[rank][events.channel];
+      match({receive.peer, rank}, {events.channel, round, receive.bytes}, &expected_, &sent_);
     }
   }
 
-  using Queues = std::map<Pair, std::deque<Post>>;
-  void match(Pair pair, const Post& post, Queues* own, Queues* other) {
-    std::deque<Post>& waiting = (*other)[pair];
+  using Queues = std::map<Pair, std::deque<Described>>;
+  void match(Pair pair, const Described& post, Queues* own, Queues* other) {
+    std::deque<Described>& waiting = (*other)[pair];
     if (waiting.empty()) {
       (*own)[pair].push_back(post);
       return;
     }
-    const Post& partner = waiting.front();
+    const Described& partner = waiting.front();
     TESSERA_CHECK(partner == post,
-                  "messages from rank {} to rank {} cross: channel {} round {} ({} elements) meets "
-                  "channel {} round {} ({} elements)",
-                  pair.first, pair.second, post.channel, post.round, post.elements, partner.channel,
-                  partner.round, partner.elements);
+                  "messages from rank {} to rank {} cross: channel {} round {} ({} bytes) meets "
+                  "channel {} round {} ({} bytes)",
+                  pair.first, pair.second, post.channel, post.round, post.bytes, partner.channel,
+                  partner.round, partner.bytes);
     waiting.pop_front();
     --open_[pair.first][post.channel];
     --open_[pair.second][post.channel];

@@ -15,7 +15,7 @@ struct EarlyPart {
   std::vector<bool> nodes;
   std::vector<bool> losses;  // per node: a loss whose statistics are known early
 
-  /// A loss that has statistics which are not; -1: none.
+  /// A loss whose statistics are not known early; -1: none.
   NodeId late_loss = -1;
 };
 

@@ -17,7 +17,7 @@
 // counted copy. Consumers that take strided views and need no halo read the interior of the home
 // directly.
 //
-// A value that a stage makes and another reads is no special case: its consumers sit on other
+// A value that a stage makes and another reads is not a special case: its consumers sit on other
 // ranks. Pieces and needs are listed micro-batch by micro-batch, and data never moves from one to
 // another.
 
@@ -61,7 +61,7 @@ struct UsePlan {
 
 struct ValuePlan {
   int stage = 0;  // whose ranks own it
-  int chunk = 0;  // that makes it; of an input: that reads it first
+  int chunk = 0;  // that makes it; for an input, that reads it first
   Layout layout;
   std::vector<Box> home_boxes;  // per piece; holds the piece's box
   std::vector<EdgeGroup> groups;

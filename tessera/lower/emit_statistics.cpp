@@ -14,7 +14,7 @@ struct Emitter::Rows {
   std::map<int, int64_t> row_of_piece;
 };
 
-/// Of the pieces of this micro-batch, or of all.
+/// The rows of the pieces of this micro-batch, or of all.
 Emitter::Rows Emitter::statistics_rows(NodeId id, bool whole_batch) const {
   const Layout& layout = placed_.output_layout(id);
   const int per_micro_batch = layout.num_pieces() / placed_.num_micro_batches();
@@ -150,7 +150,8 @@ void Emitter::merge_loss_statistics(NodeId id) {
   for (int m = 0; m < placed_.num_micro_batches(); ++m) merged_statistics_[{id, m}] = merged;
 }
 
-/// Of one of several micro-batches. Where the statistics read predictions, all forwards come first.
+/// Forward of a loss, on one of several micro-batches. Where its statistics read predictions, all
+/// forwards come first.
 void Emitter::forward_loss(NodeId id) {
   const Node& node = graph_.node(id);
   const bool has_statistics = node.op->forward_statistics(node.types).per_piece > 0;

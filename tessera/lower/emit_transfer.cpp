@@ -49,8 +49,8 @@ void Emitter::add_strips(std::vector<Message>* messages, const std::string& name
   }
 }
 
-/// Whoever does not come by here again (`finished_here` is false) ends its sends when their
-/// receivers have been there, by the schedule's time.
+/// A rank that has nothing more to do with the exchange (`finished_here` is false) finishes its
+/// sends once their receivers have posted, by the schedule's time.
 void Emitter::start(int channel, const Exchange& exchange, bool finished_here) {
   if (exchange.idle()) return;
   append(StartTransfer{channel, exchange.sends, exchange.receives});
@@ -97,8 +97,8 @@ void Emitter::finish_exchange(ValueId value, int g) {
   unpack(value, g);
 }
 
-/// What was received into its places; again after a recomputation, which communicates nothing: the
-/// strips of the first exchange lie ready.
+/// Puts what was received into its places; repeated after a recomputation, which communicates
+/// nothing: the strips of the first exchange are still there.
 void Emitter::unpack(ValueId value, int g) {
   const Exchange& exchange = exchanges_.at(edge(value, g));
   std::vector<bool> taken_over(exchange.receives.size(), false);

@@ -136,7 +136,7 @@ Emitter::Instance Emitter::empty_instance(ValueId value) const {
   return instance;
 }
 
-/// Of this micro-batch.
+/// Forgets the value's buffers of this micro-batch.
 void Emitter::forget_instance(ValueId value) {
   const auto forget = [&](std::vector<BufferId>& buffers) {
     const auto count = static_cast<std::ptrdiff_t>(buffers.size()) / placed_.num_micro_batches();

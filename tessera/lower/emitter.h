@@ -6,7 +6,7 @@
 // The emitters of all ranks walk all tasks of the schedule in the same order, also those that run
 // on other stages: the moment at which a value is sent is the moment at which its receiver posts
 // the receive, so the messages of every pair of ranks are in the same order at both ends, and the
-// schedule's virtual time is one run in which nobody waits in a circle.
+// schedule's virtual time is one run in which no waits form a cycle.
 
 #include <map>
 #include <string>
@@ -57,7 +57,7 @@ class Emitter {
     bool idle() const { return sends.empty() && receives.empty(); }
     std::vector<BufferId> strips() const;
   };
-  /// A transfer in which this rank only sends: it ends when the receiver has been there.
+  /// A transfer in which this rank only sends: it is finished once the receiver has posted.
   struct PendingSend {
     int channel = -1;
     std::vector<BufferId> strips;
@@ -201,9 +201,9 @@ class Emitter {
 
   std::vector<Instance> gradients_;          // per value
   std::map<EdgeKey, int> pending_readings_;  // of a group, until its adjoint can start
-  std::map<std::pair<ValueId, int>, std::vector<bool>>
-      contributes_;                       // per group and need: some reading has a gradient for it
-  std::map<EdgeKey, Exchange> adjoints_;  // started
+  /// Per value, group and need: whether some reading has a gradient for it.
+  std::map<std::pair<ValueId, int>, std::vector<bool>> contributes_;
+  std::map<EdgeKey, Exchange> adjoints_;                   // started
   std::map<ValueKey, std::vector<int>> started_adjoints_;  // groups, in order
   std::map<PieceKey, BufferId> dense_grad_outputs_;
 

@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-/// Whether only losses read it, as what they aim at.
+/// Whether only losses read it, as their target.
 bool is_target(const Graph& graph, ValueId input) {
   const std::vector<Use>& uses = graph.value(input).uses;
   return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {

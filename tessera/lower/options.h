@@ -13,11 +13,11 @@ enum class StepKind {
 
 struct LowerOptions {
   StepKind step = StepKind::kGradient;
-  bool input_gradients = false;  // keep the gradients of the graph's real inputs
-  bool keep_outputs = false;     // keep Graph::outputs() after the step
-  bool zero_gradients = true;    // start from zero; without it, add to the last step's
-  bool reduce_gradients = true;  // sum them over the ranks; an accumulating step does not yet
-  bool recompute = true;         // cheap outputs are computed again rather than kept
+  bool input_gradients = false;         // keep the gradients of the graph's real inputs
+  bool keep_outputs = false;            // keep Graph::outputs() after the step
+  bool zero_gradients = true;           // start from zero; without it, add to the last step's
+  bool reduce_gradients = true;         // sum them over the ranks; a step that accumulates does not
+  bool recompute = true;                // cheap outputs are computed again rather than kept
   int64_t bucket_elements = 6'553'600;  // 25 MiB of float32
 };
 

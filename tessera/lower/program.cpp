@@ -33,17 +33,6 @@ int64_t buffer_bytes(const Buffer& buffer, at::ScalarType real) {
   return buffer.box.volume() * element_bytes(buffer.element, real);
 }
 
-Stream stream_of(const Instruction& instruction) {
-  return std::holds_alternative<StartTransfer>(instruction) ||
-                 std::holds_alternative<FinishTransfer>(instruction) ||
-                 std::holds_alternative<StartReduce>(instruction) ||
-                 std::holds_alternative<FinishReduce>(instruction) ||
-                 std::holds_alternative<StartGather>(instruction) ||
-                 std::holds_alternative<FinishGather>(instruction)
-             ? Stream::kCommunication
-             : Stream::kCompute;
-}
-
 std::vector<BufferId> touched_buffers(const Instruction& instruction) {
   std::vector<BufferId> buffers;
   if (const auto* fill = std::get_if<Fill>(&instruction)) buffers.push_back(fill->buffer);

@@ -1,7 +1,7 @@
 #pragma once
-// What one rank does in one step, as a flat list of few and plain instructions with explicit
-// buffers. The executor runs it, the simulator walks it, the checker proves it. Everything here is
-// data: printable, comparable, testable without running.
+// What one rank does in one step, as a flat list of instructions, of a few plain kinds, with
+// explicit buffers. The executor runs it, the simulator walks it, the checker proves it. Everything
+// here is data: printable, comparable, testable without running.
 //
 // Buffers cover boxes of values in global coordinates, margins included; a View is a part of a
 // buffer by its box. So "the interior of the buffer that conv2 reads" is {buffer, the piece's box}.
@@ -113,7 +113,7 @@ struct Alloc {
 struct Free {
   BufferId buffer = -1;
 };
-/// Zeros.
+/// Writes zeros.
 struct Fill {
   BufferId buffer = -1;
   std::vector<Box> boxes;
@@ -123,7 +123,7 @@ struct Copy {
   View to;
   Combine combine = Combine::kStore;
 };
-/// The piece of a graph input, from the data source.
+/// Reads the piece of a graph input from the data source.
 struct Load {
   ValueId value = -1;
   View to;
@@ -146,12 +146,12 @@ struct FinishTransfer {
   int channel = -1;
   std::vector<BufferId> strips;
 };
-/// Received strips into their places; again after a recomputation.
+/// Puts received strips into their places; repeated after a recomputation.
 struct Unpack {
   std::vector<Message> messages;
   Combine combine = Combine::kStore;
 };
-/// Sum of a whole buffer over its members.
+/// Sums a whole buffer over the members, in place.
 struct StartReduce {
   int channel = -1;
   BufferId buffer = -1;
@@ -162,7 +162,8 @@ struct FinishReduce {
   BufferId buffer = -1;
   Members members;
 };
-/// Rows of a statistics buffer from all members; members[i] owns rows[i] rows, in that order.
+/// Gathers the rows of a statistics buffer from all members; members[i] owns rows[i] rows, in that
+/// order.
 struct StartGather {
   int channel = -1;
   BufferId buffer = -1;
@@ -189,12 +190,7 @@ using Instruction =
     std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer, Unpack,
                  StartReduce, FinishReduce, StartGather, FinishGather, Update, Enter>;
 
-/// Where an instruction runs. A device with streams lets both run side by side; what must wait for
-/// what follows from the buffers.
-enum class Stream { kCompute, kCommunication };
-Stream stream_of(const Instruction& instruction);
-
-/// Gradients of these parameters lie one behind the other in one buffer, reduced as one over the
+/// Gradients of these parameters lie one after the other in one buffer, reduced as one over the
 /// ranks that hold them.
 struct Bucket {
   BufferId buffer = -1;

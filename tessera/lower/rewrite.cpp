@@ -32,19 +32,14 @@ class Rewriter {
   }
 
  private:
-  /// A node whose only reader takes its part over is left out, and that reader, which finds no
-  /// input
-  /// (-1), reads the left-out node's own.
+  /// A node whose only reader does its work, too, is left out; that reader finds no input (-1) and
+  /// reads the input of the node that was left out.
   std::optional<ValueId> replacement(const Node& node, const std::vector<ValueId>& inputs) {
-    if (is_plain_batch_norm(*node.op) &&
-        sole_reader_is(node, [](const Op& op) { return is_relu(op); }))
+    if (fuses_into_reader(node) && (node.op->kind() != "flatten" || batch_is_small(node)))
       return leave_out(node, inputs);
     if (is_relu(*node.op) && inputs[0] < 0) return fused_norm_relu(node);
     if (const std::optional<double> scale = whole_space_scale(*node.op, node.types))
       return reduce_by_parts(node, inputs[0], *scale);
-    if (node.op->kind() == "flatten" && batch_is_small(node) &&
-        sole_reader_is(node, [](const Op& op) { return op.kind() == "linear"; }))
-      return leave_out(node, inputs);
     if (node.op->kind() == "linear" && inputs[0] < 0) return linear_by_parts(node);
     return std::nullopt;
   }
@@ -54,13 +49,9 @@ class Rewriter {
     return -1;
   }
 
-  template <class Predicate>
-  bool sole_reader_is(const Node& node, Predicate predicate) const {
-    const std::vector<Use>& uses = graph_.value(node.output).uses;
-    const auto& outputs = graph_.outputs();
-    return uses.size() == 1 && predicate(*graph_.node(uses[0].node).op) &&
-           stages_[uses[0].node] == stage(node) &&
-           std::find(outputs.begin(), outputs.end(), node.output) == outputs.end();
+  bool fuses_into_reader(const Node& node) const {
+    const std::optional<NodeId> reader = fusing_reader(graph_, graph_.value(node.output).producer);
+    return reader && stages_[*reader] == stage(node);
   }
 
   const Node& producer_of_input(const Node& node) const {
@@ -123,6 +114,19 @@ class Rewriter {
 };
 
 }  // namespace
+
+std::optional<NodeId> fusing_reader(const Graph& graph, NodeId node) {
+  const Op& op = *graph.node(node).op;
+  const ValueId output = graph.node(node).output;
+  const std::vector<Use>& uses = graph.value(output).uses;
+  const std::vector<ValueId>& outputs = graph.outputs();
+  if (uses.size() != 1 || std::find(outputs.begin(), outputs.end(), output) != outputs.end())
+    return std::nullopt;
+  const Op& reader = *graph.node(uses[0].node).op;
+  const bool fuses = (is_plain_batch_norm(op) && is_relu(reader)) ||
+                     (op.kind() == "flatten" && reader.kind() == "linear");
+  return fuses ? std::optional(uses[0].node) : std::nullopt;
+}
 
 Graph rewrite(const Graph& graph, const Plan& plan) { return Rewriter(graph, plan).run(); }
 

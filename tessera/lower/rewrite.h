@@ -8,6 +8,7 @@
 //
 // Nodes are fused where one stage runs both. Parameters, inputs and outputs keep their order.
 
+#include <optional>
 #include <string_view>
 
 #include "tessera/graph/graph.h"
@@ -15,9 +16,14 @@
 
 namespace tessera {
 
-/// Behind the name of a node that was made beside the one of that name, on the same stage.
+/// Ends the name of a node that was made beside the one of that name, on the same stage.
 constexpr std::string_view kPartialSuffix = ".partial";
 
 Graph rewrite(const Graph& graph, const Plan& plan);
+
+/// The reader of a node's output into which the rewrite may take the node over, if one stage runs
+/// both: the ReLU after a batch norm, the linear layer after a flatten. None where others read the
+/// output, too. (A flatten is only taken over where the batch is small.)
+std::optional<NodeId> fusing_reader(const Graph& graph, NodeId node);
 
 }  // namespace tessera

@@ -31,7 +31,7 @@ class Walk {
       begin_tasks(now);
     }
     TESSERA_CHECK(static_cast<int>(begun_.size()) == graph_.num_tasks(),
-                  "{} of {} tasks wait for each other in a circle",
+                  "{} of {} tasks wait for each other in a cycle",
                   graph_.num_tasks() - static_cast<int>(begun_.size()), graph_.num_tasks());
     return std::move(begun_);
   }

@@ -6,8 +6,7 @@
 //
 // A schedule is made by walking virtual time: whenever a stage is free it takes, of the tasks whose
 // inputs are there and which its policy allows, the one that the policy prefers. The walk is one
-// possible run, so programs that communicate in its order can never wait for each other in a
-// circle.
+// possible run, so programs that communicate in its order can never wait for each other in a cycle.
 //
 // Example: schedule_tasks(Pipeline::chain(2, 2, 3), ScheduleKind::kOneForwardOneBackward), drawn; a
 // backward takes two units of time:
@@ -62,11 +61,11 @@ struct Pipeline {
   static Pipeline chain(int num_stages, int num_chunks, int micro_batches);
 };
 
-/// All tasks of one step, ordered by their begin in virtual time, then by stage; a task always lies
-/// behind those that it waits for, also where they take no time. Any pipeline will do, except for
-/// kInterleaved with backwards: chunks must go round the stages in turn, the same number on each,
-/// and the stages must divide the micro-batches where it is more than one. Throws InvalidInput
-/// where the schedule does not fit the pipeline, with the remedy.
+/// All tasks of one step, ordered by their start in virtual time, then by stage; a task always
+/// comes after those that it waits for, even where they take no time. Any pipeline will do, except
+/// for kInterleaved with backwards: chunks must go round the stages in turn, the same number on
+/// each, and the number of stages must divide that of the micro-batches where a stage has more than
+/// one chunk. Throws InvalidInput where the schedule does not fit the pipeline, with the remedy.
 std::vector<ScheduledTask> schedule_tasks(const Pipeline& pipeline, ScheduleKind kind);
 
 /// Whether the schedule has weight gradients as tasks of their own.
@@ -75,7 +74,7 @@ bool splits_backward(ScheduleKind kind);
 /// The fraction of (stages x time) that is idle.
 double bubble_fraction(const std::vector<ScheduledTask>& tasks, int num_stages);
 
-/// Most micro-batches that a stage holds at once, counted per chunk: from the begin of the forward
+/// Most micro-batches that a stage holds at once, counted per chunk: from the start of the forward
 /// to the end of the chunk's last task on it (backward, or weight gradients where they are apart).
 std::vector<int> most_in_flight(const std::vector<ScheduledTask>& tasks, int num_stages);
 

@@ -21,7 +21,7 @@ std::vector<Chunks> chunks_of_stages(const Pipeline& pipeline) {
   return chunks;
 }
 
-/// Only one task at a time in the whole pipeline. No circle: the data's order is kept.
+/// Only one task at a time in the whole pipeline. No cycle: the data's order is kept.
 void add_sequential(TaskGraph& graph) {
   std::vector<int> all;
   for (int m = 0; m < graph.num_micro_batches(); ++m) {
@@ -32,9 +32,9 @@ void add_sequential(TaskGraph& graph) {
   graph.add_sequence(all);
 }
 
-/// A stage's backwards wait for all its forwards; the last micro-batch goes back first. No circle:
-/// forwards wait for forwards only, of the same or the micro-batch before; backwards wait for
-/// backwards of the same or the micro-batch behind.
+/// A stage's backwards wait for all its forwards; the last micro-batch goes back first. No cycle:
+/// forwards wait for forwards only, of the same micro-batch or the one before; backwards wait for
+/// backwards of the same micro-batch or the one after.
 void add_gpipe(TaskGraph& graph, const Pipeline& pipeline) {
   const int last = graph.num_micro_batches() - 1;
   for (int c = 0; c < graph.num_chunks(); ++c)
@@ -48,7 +48,7 @@ void add_gpipe(TaskGraph& graph, const Pipeline& pipeline) {
         graph.add_order(graph.id(kForward, forward, last), graph.id(kBackward, backward, last));
 }
 
-/// At most limits[c] micro-batches of chunk c between the begin of their forward and the end of
+/// At most limits[c] micro-batches of chunk c between the start of their forward and the end of
 /// `last`.
 void limit_in_flight(TaskGraph& graph, TaskKind last, const std::vector<int>& limits) {
   for (int c = 0; c < graph.num_chunks(); ++c)
@@ -61,8 +61,8 @@ void limit_in_flight(TaskGraph& graph, TaskKind last, const std::vector<int>& li
 /// backwards taken whenever they are there, many pipelines of uneven costs would end later, few
 /// earlier, and ZB-H1 would miss its bound even with even ones.
 ///
-/// No circle, also with weight gradients limited as loosely or more: with h chunks on the longest
-/// way from a chunk to the end, which is its limit, give
+/// No cycle, even with weight gradients under limits as loose or looser: with h chunks on the
+/// longest way from a chunk to the end, which is its limit, give
 ///   its forward of micro-batch m the rank 6m - 3h, its backward 6m + 3h - 4, its weights one more;
 /// every task waits for tasks of smaller rank only. A limit that is cut to the number of
 /// micro-batches takes orders away, or replaces forwards that are waited for by earlier ones.
@@ -147,7 +147,7 @@ std::vector<int> in_turn(const std::vector<int>& forwards, const std::vector<int
 }
 
 /// Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-/// Megatron-LM": a fixed order on each stage. No circle: it has none for a chain of chunks, and
+/// Megatron-LM": a fixed order on each stage. No cycle: it has none for a chain of chunks, and
 /// whatever a chunk reads is before it in that chain.
 void add_interleaved(TaskGraph& graph, const Pipeline& pipeline) {
   const std::vector<Chunks> chunks_of_stage = chunks_of_stages(pipeline);
@@ -164,8 +164,8 @@ void add_interleaved(TaskGraph& graph, const Pipeline& pipeline) {
 }
 
 /// Jain et al., "GEMS: GPU-enabled memory-aware model-parallelism system for distributed DNN
-/// training": a micro-batch enters a stage when the one before it has left it for good. No circle:
-/// a task waits for its own micro-batch, as the data demand, or an earlier one.
+/// training": a micro-batch enters a stage when the one before it has left it for good. No cycle: a
+/// task waits for its own micro-batch, as the data demand, or an earlier one.
 void add_gems(TaskGraph& graph, const Pipeline& pipeline) {
   const std::vector<Chunks> chunks_of_stage = chunks_of_stages(pipeline);
   for (int place = 0; place < pipeline.num_stages; ++place) {

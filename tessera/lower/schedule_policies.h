@@ -1,12 +1,13 @@
 #pragma once
-// What tells the schedules apart. Each adds an order between tasks ("this forward only when that
+// What distinguishes the schedules. Each adds an order between tasks ("this forward only when that
 // backward has ended") to the order that the data demand, and prefers some of the tasks that could
 // begin. Limits on memory are such orders, too, and none of them is looked up while time passes: as
-// long as the orders form no circle, no limit can make the walk get stuck. Every policy says in its
+// long as the orders form no cycle, no limit can make the walk get stuck. Every policy says in its
 // comment why they form none.
 //
 // Example: at most 3 micro-batches of a chunk in flight is, for all m >= 3,
-//   graph.add_order(graph.id(kBackward, chunk, m - 3), graph.id(kForward, chunk, m));
+//   graph.add_order(graph.id(TaskKind::kBackward, chunk, m - 3),
+//                   graph.id(TaskKind::kForward, chunk, m));
 
 #include <compare>
 #include <vector>
@@ -27,8 +28,9 @@ struct Preference {
 /// All tasks of a step, numbered from 0, and which of them must have ended before which.
 class TaskGraph {
  public:
-  /// With the order that the data demand: a forward follows the forwards whose values it reads, a
-  /// backward its forward and the backwards of its readers, weight gradients their backward.
+  /// Begins with the order that the data demand: a forward follows the forwards whose values it
+  /// reads, a backward its forward and the backwards of its readers, weight gradients their
+  /// backward.
   TaskGraph(const Pipeline& pipeline, ScheduleKind kind);
 
   int num_tasks() const { return num_kinds_ * num_chunks_ * num_micro_batches_; }

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kBlock = 4096;  // elements: a part of the sum, always the same
 
-/// In eight parts, which the compiler may keep in vector registers without reordering anything.
+/// Sums in eight parts, which the compiler may keep in vector registers without reordering
+/// anything.
 template <class T>
 double block_sum_of_squares(const T* elements, int64_t count) {
   constexpr int64_t kLanes = 8;

@@ -30,8 +30,8 @@ double gradient_norm(Transport& transport, const std::vector<Members>& holders,
                      const std::vector<at::Tensor>& gradients);
 
 /// Scales the gradients, whose norm is `norm`, in place by min(1, max_norm / (norm + 1e-6)). Where
-/// the norm is not finite they stay as they are: whether to stop or to skip the step is the
-/// caller's to say. `max_norm` is above 0.
+/// the norm is not finite they stay as they are: the caller decides whether to stop or to skip the
+/// step. `max_norm` is above 0.
 void clip_gradients(const std::vector<at::Tensor>& gradients, double norm, double max_norm);
 
 }  // namespace tessera

@@ -20,7 +20,7 @@ void check_at_least(const char* what, int64_t value, int64_t least) {
     throw_error<InvalidInput>("[schedule] {} {} must be at least {}", what, value, least);
 }
 
-/// In [low, high], and a number.
+/// Throws InvalidInput unless the value is a number in [low, high].
 void check_within(const char* what, double value, double low, double high) {
   if (!(value >= low && value <= high))
     throw_error<InvalidInput>("[schedule] {} {} must be from {} to {}", what, value, low, high);

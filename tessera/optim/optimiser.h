@@ -33,11 +33,11 @@ class Optimiser {
   /// Bytes of state per byte of trainable parameter.
   virtual int state_copies() const = 0;
 
-  /// For the steps that follow; at least 0, and finite. Not part of the state: it is the
-  /// schedule's.
+  /// Sets the rate of the steps that follow; at least 0, and finite. It is not part of the state:
+  /// it belongs to the schedule.
   virtual void set_learning_rate(double learning_rate) = 0;
-  /// Of the parameters that have been stepped here, in the graph's order; empty before the first
-  /// step. Tensors share the optimiser's memory: what must outlive the next step is to be cloned.
+  /// The state of the parameters that have been stepped here, in the graph's order; empty before
+  /// the first step. Tensors share the optimiser's memory: clone what must outlive the next step.
   virtual NamedTensors state(const Graph& graph) const = 0;
   /// What the state of all parameters is made of once a step has been taken, in the graph's order.
   /// `real` is the element type of the parameters.

@@ -29,7 +29,7 @@ Box spatial_part(const Box& box) {
 }  // namespace
 
 Placement::Placement(const Graph& graph, const Plan& plan) : plan_(plan) {
-  // By index, not by count: of a squeezed value only the second spatial axis may be left.
+  // By index, not by count: a squeezed value may have only the second spatial axis.
   for (const Value& value : graph.values())
     for (const Axis& axis : value.type.axes)
       num_spatial_ = std::max(num_spatial_, axis.spatial_index + 1);

@@ -81,7 +81,8 @@ using Json = nlohmann::json;
 /// nlohmann's own conversions take 2.5 for 2, and true for 1.
 int64_t count(const Json& json, const std::string& key) {
   if (!json.is_number_integer())
-    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is no whole number", key, json.dump());
+    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is not a whole number", key,
+                              json.dump());
   const bool is_large = json.is_number_unsigned() && json.get<uint64_t>() > kMaxRanks;
   if (is_large || json.get<int64_t>() < -kMaxRanks)
     throw_error<InvalidInput>("[plan] \"{}\" holds {}; give 0 to {}", key, json.dump(), kMaxRanks);
@@ -90,7 +91,7 @@ int64_t count(const Json& json, const std::string& key) {
 
 std::vector<int64_t> counts(const Json& json, const std::string& key) {
   if (!json.is_array())
-    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is no list", key, json.dump());
+    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is not a list", key, json.dump());
   std::vector<int64_t> list;
   for (const Json& entry : json) list.push_back(count(entry, key));
   return list;

@@ -23,12 +23,11 @@ using Members = std::vector<int>;
 
 struct Plan {
   int64_t data = 1;
-  std::vector<int64_t> space;   // parts per spatial axis; empty: not cut. Where there is one stage
+  std::vector<int64_t> space;   // of one stage: parts per spatial axis; empty: not cut
   std::vector<int64_t> pieces;  // pieces of a rank's part per spatial axis; empty: one
 
-  std::vector<std::vector<int64_t>> stages =
-      {};                                    // the grid of each stage; empty: one stage, `space`
-  std::map<std::string, int> stage_of = {};  // of every node, by name, where there are several
+  std::vector<std::vector<int64_t>> stages = {};  // grid of each stage; empty: one stage, `space`
+  std::map<std::string, int> stage_of = {};       // of every node, by name, where there are several
   int64_t micro_batches = 1;
   ScheduleKind schedule = ScheduleKind::kOneForwardOneBackward;
 
@@ -58,7 +57,7 @@ void check_plan(const Plan& plan, const ValueType& input);
 std::string to_string(const Plan& plan);
 
 std::string to_json(const Plan& plan);
-/// Throws InvalidInput where the text is no plan.
+/// Throws InvalidInput where the text is not a plan.
 Plan plan_from_json(const std::string& text);
 
 }  // namespace tessera

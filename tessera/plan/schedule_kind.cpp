@@ -32,7 +32,7 @@ std::string to_string(ScheduleKind kind) {
 ScheduleKind parse_schedule(const std::string& name) {
   for (const Named& named : kNames)
     if (named.name == name) return named.kind;
-  throw_error<InvalidInput>("[schedule] {} is none; use {}", name,
+  throw_error<InvalidInput>("[schedule] {} is unknown; use {}", name,
                             fmt::join(schedule_names(), ", "));
 }
 

@@ -73,7 +73,8 @@ std::vector<std::string> balance_names() {
 BalanceBy parse_balance(const std::string& name) {
   for (const Named& named : kNames)
     if (named.name == name) return named.by;
-  throw_error<InvalidInput>("[balance] {} is none; use {}", name, fmt::join(balance_names(), ", "));
+  throw_error<InvalidInput>("[balance] {} is unknown; use {}", name,
+                            fmt::join(balance_names(), ", "));
 }
 
 std::map<std::string, int> balance(const Graph& graph, const Plan& plan,

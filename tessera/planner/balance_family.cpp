@@ -10,7 +10,7 @@ namespace {
 
 int index_of(const std::vector<NodeId>& places, NodeId place) {
   const auto found = std::lower_bound(places.begin(), places.end(), place);
-  TESSERA_CHECK(found != places.end() && *found == place, "node {} is no place to cut", place);
+  TESSERA_CHECK(found != places.end() && *found == place, "node {} is not a place to cut", place);
   return static_cast<int>(found - places.begin());
 }
 

@@ -41,7 +41,7 @@ struct RingSearch {
   double limit = 0;
 };
 
-/// Every stage is a ring around those behind it.
+/// Every stage is a ring around the stages after it.
 std::unique_ptr<AssignmentFamily> nested_stages(const std::vector<NodeId>& places, int num_stages,
                                                 const RingSearch& search);
 

@@ -46,7 +46,7 @@ Json parse_lists(const std::string& text, int num_stages) {
       std::all_of(lists.begin(), lists.end(), [](const Json& list) { return list.is_array(); });
   if (!is_list_of_lists)
     throw_error<InvalidInput>(
-        "[balance] this is no JSON list of one list per stage; write it as "
+        "[balance] this is not a JSON list of one list per stage; write it as "
         "[[\"enc1.*\"], [\"*\"]]");
   if (static_cast<int>(lists.size()) != num_stages)
     throw_error<InvalidInput>("[balance] there are {} lists of nodes for {} stages; give {}",

@@ -1,7 +1,7 @@
 #pragma once
 // What a stage holds at once when several micro-batches are under way. A schedule is walked once,
 // for a chain of chunks; what it says is kept as moments: one task of a group of chunks, and how
-// far the other micro-batches have come. So the bytes of a stage are the largest sum, over few
+// far the other micro-batches have come. So the bytes of a stage are the largest sum, over a few
 // moments, of what its profile says of each micro-batch.
 
 #include <utility>

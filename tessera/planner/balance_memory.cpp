@@ -157,7 +157,7 @@ class MemoryBalance {
   Measurements measurements_;
 };
 
-/// The model, which comes before anything is lowered, relies on it.
+/// Throws where the plan does not fit the input. The model relies on it before anything is lowered.
 void check_fits(const Graph& graph, const Plan& plan) {
   for (ValueId input : graph.inputs())
     if (graph.type(input).element == Element::kReal) return check_plan(plan, graph.type(input));

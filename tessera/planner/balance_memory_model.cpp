@@ -6,7 +6,6 @@
 #include "tessera/planner/balance_places.h"
 
 namespace tessera {
-namespace {}  // namespace
 
 ChunkGroups single_chunks(int num_stages, int num_chunks) {
   ChunkGroups chunks;

@@ -32,7 +32,7 @@ enum class Center {
 
 using RingCost = std::function<double(int ring_index, const Ring& ring)>;
 
-/// Where the segments begin, and the number of units behind the last, such that the largest ring is
+/// Where the segments begin, followed by the number of units, such that the largest ring is
 /// smallest; empty where every choice has a ring that costs `limit` or more. All parts have at
 /// least one unit. Ring 0 is the outermost.
 std::vector<int> best_nesting(int num_units, int num_rings, Center center, const RingCost& cost,

@@ -3,28 +3,15 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/norm/batch_norm.h"
-#include "tessera/ops/pointwise/relu.h"
+#include "tessera/lower/rewrite.h"
 
 namespace tessera {
 namespace {
 
-bool makes_one_operator(const Op& first, const Op& second) {
-  return (is_plain_batch_norm(first) && is_relu(second)) ||
-         (first.kind() == "flatten" && second.kind() == "linear");
-}
-
 /// The node that must share the stage of `node`, or `node` itself.
-NodeId partner(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  const std::vector<Use>& uses = graph.value(node.output).uses;
-  const std::vector<ValueId>& outputs = graph.outputs();
-  const bool is_output = std::find(outputs.begin(), outputs.end(), node.output) != outputs.end();
-  if (uses.size() != 1 || is_output) return id;
-  return makes_one_operator(*node.op, *graph.node(uses[0].node).op) ? uses[0].node : id;
-}
+NodeId partner(const Graph& graph, NodeId id) { return fusing_reader(graph, id).value_or(id); }
 
-/// Real elements that cross between the stages before and behind each place.
+/// Real elements that cross between the stages before and after each place.
 std::vector<int64_t> crossing_elements(const Graph& graph, const std::vector<NodeId>& places) {
   std::vector<int64_t> steps(graph.nodes().size() + 2, 0);
   for (const Value& value : graph.values()) {

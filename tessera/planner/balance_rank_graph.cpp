@@ -157,7 +157,7 @@ std::vector<NodeId> origins(const Graph& rewritten, const Graph& original) {
     auto found = by_name.find(node.name);
     if (found == by_name.end() && node.name.ends_with(kPartialSuffix))
       found = by_name.find(node.name.substr(0, node.name.size() - kPartialSuffix.size()));
-    TESSERA_CHECK(found != by_name.end(), "node {} was made from none", node.name);
+    TESSERA_CHECK(found != by_name.end(), "no node is the origin of node {}", node.name);
     nodes.push_back(found->second);
   }
   return nodes;

@@ -1,7 +1,7 @@
 #pragma once
 // A network as one rank of a grid would hold it if all nodes were on its stage: how many bytes each
-// buffer of one micro-batch has. Which of them a rank holds depends on the nodes of its stage; what
-// they measure does not, so one placement serves the prediction of any assignment.
+// buffer of one micro-batch has. Which of them a rank holds depends on the nodes of its stage;
+// their sizes do not, so one placement serves the prediction of any assignment.
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@ struct RankGroup {
 };
 
 struct RankValue {
-  NodeId origin = -1;  // the node that makes it; of a graph's input: that reads it first
+  NodeId origin = -1;  // the node that makes it; for an input, the first that reads it
   bool is_input = false;
   bool needs_gradient = false;
   bool is_recomputed = false;

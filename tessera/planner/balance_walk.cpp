@@ -41,7 +41,7 @@ const StageProfile& StageWalk::profile(const std::vector<NodeRange>& parts) {
   return result_;
 }
 
-/// The tasks behind the last backward are weight gradients, of the last part first.
+/// The tasks after the last backward are weight gradients, of the last part first.
 void StageWalk::split_off_weights() {
   const size_t num_parts = parts_.size();
   result_.weight_bytes.assign(num_parts, 0);
@@ -134,7 +134,7 @@ bool StageWalk::backward_reads(ValueId value, int group) const {
   });
 }
 
-/// The node behind the stage whose backward sends a gradient of this value; -1: none does.
+/// The node after the stage whose backward sends a gradient of this value; -1: none does.
 NodeId StageWalk::gradient_sender(ValueId value, int group) const {
   NodeId sender = -1;
   has_reading(value, group, [&](NodeId node, const RankReading& reading) {
@@ -144,7 +144,8 @@ NodeId StageWalk::gradient_sender(ValueId value, int group) const {
   return sender;
 }
 
-/// As lower/edges.cpp chooses it, among the groups that are read here. The last is the direct one.
+/// The group that lower/edges.cpp would choose, among those that are read here. The last is the
+/// direct one.
 int StageWalk::home_group(ValueId value) {
   int& chosen = values_[value].home_group;
   if (chosen >= 0) return chosen;

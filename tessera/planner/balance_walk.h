@@ -19,7 +19,7 @@ struct NodeRange {
 /// Something that another stage sends, and that a rank holds from then on.
 struct Arrival {
   NodeId from = -1;  // the node whose forward, or backward, sends it
-  int task = 0;      // of ours, that uses it
+  int task = 0;      // of this stage, that uses it
   double bytes = 0;
 };
 
@@ -29,7 +29,7 @@ struct StageProfile {
   double fixed_bytes = 0;            // parameters, and the targets of all micro-batches
   std::vector<double> peak;          // per task: the most bytes of this micro-batch
   std::vector<double> level;         // per task: what is left of them when it has ended
-  std::vector<Arrival> arrivals;     // counted above from the begin of the task that uses them
+  std::vector<Arrival> arrivals;     // counted above from the start of the task that uses them
   std::vector<double> weight_bytes;  // per part: of those, what only its weight gradients wait for
 };
 

@@ -25,7 +25,7 @@ std::unique_ptr<Optimiser> make_optimiser(const VerifyOptions& options) {
   return options.optimiser == OptimiserKind::kSgd ? sgd(plain) : adamw(adaptive);
 }
 
-/// A box of an input in one step: the user's numbers, or noise. Inputs are told by their order,
+/// A box of an input in one step: the user's numbers, or noise. Inputs are known by their order,
 /// which the lowering keeps.
 void load_input(const Graph& graph, ValueId input, const VerifyOptions& options, int64_t step,
                 const Box& box, at::Tensor target) {
@@ -39,7 +39,7 @@ at::ScalarType input_type(const Graph& graph, ValueId input, at::ScalarType real
   return graph.type(input).element == Element::kIndex ? at::kLong : real;
 }
 
-/// Everything that one step leaves, as whole tensors. Names tell the tensors of a report apart.
+/// Everything that one step leaves, as whole tensors. Names distinguish the tensors of a report.
 struct StepRecord {
   double loss = 0;
   std::vector<at::Tensor> outputs;
@@ -155,11 +155,7 @@ StepRecord collect_step(RankSession& session, const Lowered& lowered, int64_t st
 
 std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& options,
                                       Transport& transport) {
-  LowerOptions lowering;
-  lowering.step = StepKind::kTrain;
-  lowering.input_gradients = lowering.keep_outputs = true;
-  lowering.recompute = options.recompute;
-  const Lowered lowered = lower(graph, options.plan, lowering);
+  const Lowered lowered = lower(graph, options.plan, verified_step(options));
   RankSession session(lowered, transport, {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = make_optimiser(options);
   std::vector<StepRecord> records;
@@ -227,6 +223,14 @@ bool within(const VerifyReport& report, const VerifyOptions& options) {
 }
 
 }  // namespace
+
+LowerOptions verified_step(const VerifyOptions& options) {
+  LowerOptions lowering;
+  lowering.step = StepKind::kTrain;
+  lowering.input_gradients = lowering.keep_outputs = true;
+  lowering.recompute = options.recompute;
+  return lowering;
+}
 
 VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport& transport) {
   const std::vector<StepRecord> ours = run_placement(graph, options, transport);

@@ -4,7 +4,7 @@
 // Relative difference of a tensor = max|a - ref| / max(max|ref|, 1e-3 * max|ref| over all tensors
 // of that kind): the gradient of a bias before batch norm is truly zero, and would have no scale of
 // its own. The gradient of the input is judged against 1e-6 of the largest gradient of a parameter,
-// where it is smaller than that: behind a norm over equal numbers it is truly zero.
+// where it is smaller than that: after a norm over equal numbers it is truly zero.
 
 #include <optional>
 #include <string>
@@ -12,6 +12,7 @@
 
 #include "tessera/comm/transport.h"
 #include "tessera/graph/graph.h"
+#include "tessera/lower/options.h"
 #include "tessera/plan/plan.h"
 
 namespace tessera {
@@ -48,6 +49,9 @@ struct VerifyReport {
   std::vector<at::Tensor> gradients;   // of the first step, as Graph::parameters()
   std::vector<at::Tensor> parameters;  // after the last step, buffers among them
 };
+
+/// How the placement's step is lowered.
+LowerOptions verified_step(const VerifyOptions& options);
 
 /// Collective over all ranks of the transport, which are those of the plan. Rank 0 runs the oracle
 /// and gets the report; the others get an empty one. Float64: all within 1e-10 (AdamW: 1e-8).

@@ -23,8 +23,8 @@ struct TraceEvent {
   bool operator==(const TraceEvent&) const = default;
 };
 
-/// One line per rank, named by `rank_names`. Events of a rank lie one behind the other or one
-/// inside the other. Times are rounded to an eighth of a microsecond.
+/// One line per rank, named by `rank_names`. Events of a rank lie one after the other or one inside
+/// the other. Times are rounded to an eighth of a microsecond.
 std::string to_chrome_trace(const std::vector<TraceEvent>& events,
                             const std::vector<std::string>& rank_names);
 

@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-/// Null: does not wait.
+/// What the instruction waits for; null where it does not wait.
 const char* awaited(const Instruction& instruction) {
   if (std::holds_alternative<FinishTransfer>(instruction)) return "wait for a transfer";
   if (std::holds_alternative<FinishReduce>(instruction)) return "wait for a reduction";

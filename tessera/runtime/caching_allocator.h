@@ -1,7 +1,7 @@
 #pragma once
 // The CPU memory of all tensors. It keeps the pages it got: after the first step nothing comes from
 // the system, and no page is faulted in again. It also sees what ATen allocates inside its kernels,
-// and keeps an account per rank, so that workspace can be reported apart.
+// and keeps an account per rank, so that workspace can be reported separately.
 //
 // Thread-safe. A block may be freed by another thread than the one that took it; it is booked on
 // the account that was current when it was taken.

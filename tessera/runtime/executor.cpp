@@ -13,7 +13,6 @@ Executor::Executor(const Graph& graph, const Program& program, ParameterStore* p
       parameters_(parameters),
       transport_(transport),
       options_(options),
-      device_(std::make_unique<CpuDevice>()),
       tensors_(program.buffers.size()) {
   TESSERA_CHECK(transport->rank() == program.rank && transport->size() == program.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program.rank, program.num_ranks,
@@ -84,7 +83,7 @@ void Executor::hold(BufferId buffer, at::Tensor tensor) {
 void Executor::execute(const Alloc& alloc) {
   const Buffer& buffer = program_.buffers[alloc.buffer];
   if (buffer.adopted) return;  // counted when the kernel returns it
-  hold(alloc.buffer, device_->empty(buffer.box.shape(), scalar_type(buffer.element)));
+  hold(alloc.buffer, at::empty(buffer.box.shape(), scalar_type(buffer.element)));
 }
 
 void Executor::execute(const Free& free) {
@@ -119,7 +118,6 @@ void Executor::execute(const StartTransfer& transfer) {
     batch.receives.push_back(
         {message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
-  device_->synchronise(Stream::kCompute);
   transfers_[transfer.channel] = Outstanding(*transport_, batch, "an exchange");
 }
 
@@ -141,7 +139,6 @@ void Executor::execute(const Unpack& unpack) {
 
 void Executor::execute(const StartReduce& reduce) {
   const at::Tensor& tensor = tensors_[reduce.buffer];
-  device_->synchronise(Stream::kCompute);
   reductions_[reduce.channel] = std::make_unique<AllReduce>(
       *transport_, reduce.members, tensor.data_ptr(), tensor.numel(),
       tensor.scalar_type() == at::kDouble ? SumType::kFloat64 : SumType::kFloat32);
@@ -157,7 +154,6 @@ void Executor::execute(const StartGather& gather) {
   std::vector<int64_t> block_bytes;
   for (int64_t rows : gather.rows)
     block_bytes.push_back(rows * tensor.size(1) * static_cast<int64_t>(tensor.element_size()));
-  device_->synchronise(Stream::kCompute);
   gathers_[gather.channel] =
       std::make_unique<AllGather>(*transport_, gather.members, block_bytes, tensor.data_ptr());
 }

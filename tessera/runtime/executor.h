@@ -1,6 +1,6 @@
 #pragma once
-// Runs a program: an interpreter of its list, on one device, over one transport. A Start does not
-// wait, a Finish does. It counts what it really allocates, so that the simulator can be held to it.
+// Runs a program: an interpreter of its list, over one transport. A Start does not wait, a Finish
+// does. It counts what it really allocates, so that the simulator can be held to it.
 //
 // One thread drives one executor. Every rank of the transport runs the program of its own rank, of
 // one set that the checker has passed.
@@ -18,7 +18,6 @@
 #include "tessera/comm/collectives.h"
 #include "tessera/report/trace_recorder.h"
 #include "tessera/runtime/caching_allocator.h"
-#include "tessera/runtime/device.h"
 #include "tessera/runtime/parameter_store.h"
 
 namespace tessera {
@@ -51,7 +50,7 @@ class Executor {
   /// One step. Collective over all ranks.
   void run(const StepContext& context);
 
-  /// Of the last step: the sum over all ranks, where the graph has a loss.
+  /// The loss of the last step, summed over all ranks. The graph must have one.
   double loss() const;
   /// A result of the last step that the program keeps.
   at::Tensor result(const Result& result) const { return view(result.view); }
@@ -93,7 +92,6 @@ class Executor {
   ParameterStore* parameters_;
   Transport* transport_;
   ExecutorOptions options_;
-  std::unique_ptr<Device> device_;
   const StepContext* context_ = nullptr;
 
   std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated

@@ -1,6 +1,5 @@
 #pragma once
-// Whoever holds a parameter has the same bits as its other holders, by construction. Here we make
-// sure.
+// All holders of a parameter have the same bits, by construction. This makes sure of it.
 
 #include <ATen/ATen.h>
 
@@ -12,7 +11,7 @@
 namespace tessera {
 
 /// Collective over all ranks. `own` as Graph::parameters(), undefined where this rank holds none.
-/// Throws InternalError that names the parameter, the ranks and the step.
+/// Throws InternalError, naming the parameter, the ranks and the step.
 void check_holders_agree(Transport& transport, const Lowered& lowered,
                          const std::vector<at::Tensor>& own, int64_t step);
 

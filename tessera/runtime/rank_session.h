@@ -43,7 +43,7 @@ class RankSession {
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
                     const std::function<void(Transport&)>& body);
 
-/// The same for a body that gives a report: rank 0's.
+/// The same for a body that returns a report; rank 0's is returned.
 template <class Report>
 Report report_from_threads(int ranks, int threads_per_rank, double timeout_seconds,
                            const std::function<Report(Transport&)>& body) {

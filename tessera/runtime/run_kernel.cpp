@@ -31,7 +31,7 @@ void call(const Op& op, Phase phase, KernelArgs* args) {
     case Phase::kMergeGradStatistics:
       break;
   }
-  TESSERA_CHECK(false, "a merge is no kernel");
+  TESSERA_CHECK(false, "a merge is not a kernel");
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 
 namespace tessera {
 
-/// For this thread. LibTorch may carry an OpenMP runtime of its own, which does not hear what ours
-/// is told; both are set.
+/// Sets the number for this thread. LibTorch may carry an OpenMP runtime of its own, which does not
+/// follow ours; both are set.
 void set_rank_threads(int threads);
 
-/// For the process: OpenBLAS, where it is loaded. It does not follow ATen's setting, and ranks that
-/// are threads would each start as many as there are cores.
+/// Sets the number for the process, in OpenBLAS where it is loaded. It does not follow ATen's
+/// setting, and ranks that are threads would each start as many as there are cores.
 void set_blas_threads(int threads);
 
 }  // namespace tessera

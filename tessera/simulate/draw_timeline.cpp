@@ -104,7 +104,7 @@ std::string draw(const Cells& cells) {
   return line;
 }
 
-/// Of the signs that are there.
+/// What the signs in the drawing mean.
 std::string legend(const std::string& drawing) {
   const auto shows = [&](char sign) { return drawing.find(sign) != std::string::npos; };
   return fmt::format("000 forward of micro-batch 0{}{}{}, {} idle",

@@ -1,11 +1,12 @@
 #pragma once
 // What the parts of a step cost, for a timeline. Two rulers:
 //
-//   kTasks  a forward 1, a backward 2, or 1 where weight gradients (1) are tasks of their own;
+// clang-format off
+//   kTasks  a forward costs 1, a backward 2, or 1 where weight gradients (1) are tasks of their own;
 //           nothing else costs anything. An even pipeline then looks as papers draw its schedule.
-//   kFlops  a kernel its operations at a fixed rate, a message latency + bytes / bandwidth. It
-//   shows
-//           how uneven stages are, in seconds of an ideal device.
+//   kFlops  a kernel costs its operations at a fixed rate, a message latency + bytes / bandwidth.
+//           This shows how uneven stages are, in seconds of an ideal device.
+// clang-format on
 
 #include <ATen/ATen.h>
 
@@ -19,7 +20,7 @@ namespace tessera {
 struct StepCosts {
   enum class Ruler { kTasks, kFlops };
   Ruler ruler = Ruler::kTasks;
-  // Of kFlops:
+  // For kFlops:
   double flops_per_second = 1e10;
   double latency_seconds = 0;
   double bytes_per_second = std::numeric_limits<double>::infinity();
@@ -29,7 +30,7 @@ struct StepCosts {
 /// Whether weight gradients are tasks of their own.
 bool has_weight_tasks(const std::vector<Program>& programs);
 
-/// By the ruler kTasks; setting up and finishing cost nothing.
+/// What a task costs by the ruler kTasks; setting up and finishing cost nothing.
 double task_units(const Enter& enter, bool weight_tasks);
 
 /// Operations of one kernel: those of forward for forward, recomputation, input gradient and weight

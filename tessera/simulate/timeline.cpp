@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/posts.h"
 #include "tessera/simulate/message_clock.h"
-#include "tessera/simulate/posts.h"
 
 namespace tessera {
 namespace {
@@ -29,7 +29,7 @@ class RankWalk {
     enter_.part = Enter::Part::kSetUp;
   }
 
-  /// As far as it gets without waiting for another rank's next steps. Whether it moved at all.
+  /// Goes as far as it gets without another rank's next steps. Returns whether it moved at all.
   bool advance() {
     moved_ = false;
     while (!ended() && std::visit([this](const auto& each) { return execute(each); },
@@ -42,7 +42,7 @@ class RankWalk {
   bool ended() const { return at_ == program_.instructions.size(); }
   size_t at() const { return at_; }
 
-  /// Ends the last task and hands over the spans; the rank's end.
+  /// Ends the last task and hands over the spans. Returns when the rank ends.
   double conclude(Timeline* timeline) {
     end_task();
     timeline->tasks.insert(timeline->tasks.end(), tasks_.begin(), tasks_.end());

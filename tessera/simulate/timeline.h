@@ -39,7 +39,7 @@ struct Timeline {
   double bubble_fraction() const;
 };
 
-/// Spans that last no time are left out. `graph` is looked at by the ruler kFlops only. Throws
+/// Spans that last no time are left out. Only the ruler kFlops looks at `graph`. Throws
 /// InternalError where the programs wait for each other for ever.
 Timeline make_timeline(const std::vector<Program>& programs, const Graph& graph,
                        const StepCosts& costs = {});

@@ -22,7 +22,7 @@ struct HeldTensor {
   Members holders;
   Shape shape;
   at::ScalarType type = at::kFloat;
-  at::Tensor own;  // undefined on ranks that are no holders
+  at::Tensor own;  // undefined on ranks that do not hold it
 };
 
 /// Collective over all ranks, which give the same list but for `own`. Rank 0 gets every tensor, its

@@ -15,7 +15,7 @@ std::unique_ptr<Optimiser> configured_optimiser(const TrainConfig& config);
 /// Steps are updates of the weights. Throws InvalidInput where the warm-up leaves no step.
 LearningRate configured_learning_rate(const TrainConfig& config, int64_t total_steps,
                                       int64_t steps_per_epoch);
-/// Of the monitored metric: the loss shall fall, the others shall rise.
+/// Of the monitored metric: the loss should fall, the others should rise.
 EarlyStopping configured_early_stopping(const TrainConfig& config);
 
 }  // namespace tessera

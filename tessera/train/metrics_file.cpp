@@ -1,15 +1,11 @@
 #include "tessera/train/metrics_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/files/atomic_file.h"
+#include "tessera/files/read_text.h"
 #include "tessera/train/run_folder.h"
 
 namespace tessera {
@@ -27,13 +23,6 @@ std::string header(const std::vector<std::string>& columns) {
 std::string number(double value) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
-}
-
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 int64_t step_of(const std::string& row, const std::string& path, int line) {
@@ -69,17 +58,18 @@ std::string keep_rows(const std::string& text, const std::string& head, int64_t 
 
 MetricsFile::MetricsFile(const std::string& path, const std::vector<std::string>& columns,
                          std::optional<int64_t> resumed_at)
-    : path_(path), num_columns_(columns.size()) {
+    : num_columns_(columns.size()) {
   const std::string head = header(columns);
-  if (!resumed_at) {
-    replace_file(path, head + "\n");
-  } else {
-    const std::string text = read(path);
-    const std::string kept = keep_rows(text, head, *resumed_at, path);
-    if (kept != text) replace_file(path, kept);
+  std::string text, kept = head + "\n";
+  std::error_code unreadable;  // counts as absent: writing will say why
+  if (resumed_at && std::filesystem::exists(path, unreadable)) {
+    text = read_text(path, "metrics");
+    kept = keep_rows(text, head, *resumed_at, path);
   }
-  file_.reset(std::fopen(path.c_str(), "ae"));
-  if (!file_) fail(errno);
+  write_in_run([&] {
+    if (kept != text) write_file_atomically(path, kept);
+    file_.emplace(OutputFile::append_to(path));
+  });
 }
 
 void MetricsFile::append(int64_t step, const std::vector<std::optional<double>>& values) {
@@ -91,19 +81,11 @@ void MetricsFile::append(int64_t step, const std::vector<std::optional<double>>&
     if (value) row += number(*value);
   }
   row += '\n';
-  if (std::fwrite(row.data(), 1, row.size(), file_.get()) != row.size() ||
-      std::fflush(file_.get()) != 0)
-    fail(errno);
+  write_in_run([&] { file_->append(row); });
 }
 
 void MetricsFile::sync() {
-  if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL) fail(errno);
-}
-
-void MetricsFile::fail(int error) const {
-  throw_error<InvalidInput>(
-      "[metrics] cannot write {}: {}; free some space, or give another folder with --run", path_,
-      std::strerror(error));
+  write_in_run([&] { file_->sync(); });
 }
 
 }  // namespace tessera

@@ -8,11 +8,11 @@
 //   metrics.append(120, {0.43, 0.01, std::nullopt});   // 120,0.43,0.01,
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "tessera/files/output_file.h"
 
 namespace tessera {
 
@@ -20,7 +20,7 @@ class MetricsFile {
  public:
   /// Starts a new file; or, with `resumed_at`, keeps the rows up to that step (and makes the file
   /// where there is none). A last row that a kill cut short is dropped. Throws InvalidInput where
-  /// the columns differ from the file's, a row is no row, or the file cannot be written.
+  /// the columns differ from the file's, a line is not a row, or the file cannot be written.
   MetricsFile(const std::string& path, const std::vector<std::string>& columns,
               std::optional<int64_t> resumed_at);
 
@@ -32,14 +32,8 @@ class MetricsFile {
   void sync();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  [[noreturn]] void fail(int error) const;
-
-  std::string path_;
   size_t num_columns_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::optional<OutputFile> file_;
 };
 
 }  // namespace tessera

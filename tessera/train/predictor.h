@@ -1,6 +1,13 @@
 #pragma once
-// Applies a trained network to every sample of a data set: each rank computes and writes its own
-// boxes, and no rank ever holds the whole image.
+// Applies a trained network to every sample of a data set: each rank computes its own boxes and
+// hands them to the caller, and no rank ever holds the whole image.
+//
+// Example, on every rank:
+//   Lowered lowered = lower_prediction(graph, plan);
+//   ParameterStore parameters(graph, lowered.programs[rank].parameters, seed, at::kFloat);
+//   load_weights("w.safetensors", graph, parameters.values());
+//   predict(lowered, *data, &parameters, &transport, at::kFloat,
+//           [&](int64_t batch, const Box& box, const at::Tensor& logits) { ... });
 
 #include <functional>
 

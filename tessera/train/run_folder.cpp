@@ -1,58 +1,19 @@
 #include "tessera/train/run_folder.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/files/atomic_file.h"
+#include "tessera/files/folder.h"
+#include "tessera/files/temporary_file.h"
 #include "tessera/train/machine.h"
 
 namespace tessera {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-[[noreturn]] void fail(const std::string& path, const char* what, int error) {
-  const char* remedy = error == ENOSPC || error == EDQUOT
-                           ? "free some space and start again: the run resumes"
-                           : "give a folder that can be written with --run";
-  throw_error<InvalidInput>("[run folder] cannot {} {}: {}; {}", what, path, std::strerror(error),
-                            remedy);
-}
-
-/// Closes on every way out. Errors of close itself are seen by the fsync before it.
-class File {
- public:
-  File(const std::string& path, int flags, const char* what)
-      : path_(path), what_(what), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (descriptor_ < 0) fail(path, what, errno);
-  }
-  ~File() { ::close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void write(const std::string& text) const {
-    for (size_t done = 0; done < text.size();) {
-      const ssize_t count = ::write(descriptor_, text.data() + done, text.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(path_, what_, errno);
-      done += static_cast<size_t>(count);
-    }
-  }
-  void sync() const {
-    if (::fsync(descriptor_) != 0 && errno != EINVAL) fail(path_, what_, errno);
-  }
-
- private:
-  std::string path_;
-  const char* what_;
-  int descriptor_;
-};
 
 /// The folder's description so far; null where there is none that can be read.
 Json read_description(const std::string& path) {
@@ -82,39 +43,22 @@ Json describe(const RunDescription& description) {
 
 }  // namespace
 
-void replace_file(const std::string& path, const std::string& text) {
-  const std::string temporary = fmt::format("{}.tmp", path);
+void write_in_run(const std::function<void()>& write) {
   try {
-    const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
-    file.write(text);
-    file.sync();
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
+    write();
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>(
+        "{}; --run gives the run's folder, and a run that is started again resumes", error.what());
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    fail(path, "replace", error);
-  }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  File(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY, "sync the folder").sync();
 }
 
 RunFolder::RunFolder(const std::string& path) : path_(path) {
   if (path.empty())
     throw_error<InvalidInput>("[run folder] the path is empty; give one with --run");
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) fail(path, "make the folder", error.value());
-  const std::string probe = file(".write_test");
-  try {
-    File(probe, O_WRONLY | O_CREAT | O_TRUNC, "write").write("\n");
-  } catch (...) {
-    ::unlink(probe.c_str());
-    throw;
-  }
-  ::unlink(probe.c_str());
+  write_in_run([&] {
+    make_folder(path);
+    TemporaryFile(file("run.json")).file().append("\n");  // a trial, removed at once
+  });
 }
 
 std::string RunFolder::file(const std::string& name) const {
@@ -142,7 +86,7 @@ void RunFolder::write_description(const RunDescription& description) const {
                        {"placement", json["placement"]}});
     json["resumed"] = std::move(resumed);
   }
-  replace_file(file("run.json"), fmt::format("{}\n", json.dump(2)));
+  write_in_run([&] { write_file_atomically(file("run.json"), fmt::format("{}\n", json.dump(2))); });
 }
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 //   MetricsFile metrics(folder.file("metrics.csv"), {"loss", "lr"}, std::nullopt);
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -44,8 +45,8 @@ class RunFolder {
   std::string path_;
 };
 
-/// Replaces a file whole or not at all: temporary file, fsync, rename, fsync of the folder. Throws
-/// InvalidInput, and leaves the old file, where the disk is full or the folder cannot be written.
-void replace_file(const std::string& path, const std::string& text);
+/// Calls `write`, which writes a file of a run, and adds to the error of a failed write what the
+/// user of a run can do.
+void write_in_run(const std::function<void()>& write);
 
 }  // namespace tessera

@@ -101,7 +101,7 @@ void Trainer::run_micro_step(int64_t micro) {
   micro_steps_[micro]->run(context);
 }
 
-/// The optimiser's step; false, and nothing done, where the gradient is no number.
+/// The optimiser's step; false, and nothing done, where the gradient is not a number.
 bool Trainer::update() {
   const auto& gradients = parameters_.gradients();
   if (job_.config.accumulation > 1)
@@ -155,9 +155,8 @@ std::string Trainer::bad_sample() {
       if (const std::optional<Shape> place = first_non_finite(box)) {
         const int64_t entry = request.box[0].begin + (*place)[0];
         return fmt::format(
-            "[train] step {}: sample {} of the data holds a value that is no finite number, {} "
-            "behind "
-            "{}; mend the data, or use --on-nan skip",
+            "[train] step {}: sample {} of the data holds a value that is not a finite number, at "
+            "{} of {}; fix the data, or use --on-nan skip",
             step_ + 1, job_.train_set->samples()[loader_.plan().sample(batch, entry)],
             to_string(*place), to_string(request.box));
       }

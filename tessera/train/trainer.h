@@ -6,7 +6,9 @@
 //
 // Example:
 //   TrainingJob job = prepare_training(config, graph, plan, at::kFloat);
-//   threads::run_ranks(job.plan.num_ranks(), [&](Transport& t) { Trainer(job, &t).run(); });
+//   threads::run_ranks(job.plan.num_ranks(), [&](Transport& t) {
+//     Trainer(job, &t, "threads").run();
+//   });
 
 #include <atomic>
 #include <functional>
@@ -43,7 +45,7 @@ class Trainer {
  public:
   Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name);
 
-  /// Collective over all ranks. Throws InvalidInput for a loss that is no number (unless on_nan
+  /// Collective over all ranks. Throws InvalidInput for a loss that is not a number (unless on_nan
   /// is skip), checkpoints that do not fit, disks that are full.
   TrainOutcome run();
 

@@ -63,7 +63,7 @@ double Trainer::sum_over_ranks(double number) {
   return number;
 }
 
-/// Work that may fail on some ranks for a reason that the user can mend: then it fails on all.
+/// Work that may fail on some ranks for a reason that the user can fix: then it fails on all.
 void Trainer::together(const std::function<void()>& work) {
   std::string complaint;
   try {

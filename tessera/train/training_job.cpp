@@ -94,7 +94,7 @@ BatchLoader TrainingJob::validation_loader() const {
 }
 
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                             at::ScalarType real) {
+                             at::ScalarType real, std::shared_ptr<const Dataset> data) {
   if (graph.num_trainable() == 0)
     throw_error<InvalidInput>("[train] the model has no parameter to train");
   TrainingJob job;
@@ -104,8 +104,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.real = real;
   Shape sample = graph.type(graph.inputs()[0]).shape();
   sample.erase(sample.begin());
-  std::shared_ptr<const Dataset> data =
-      open_dataset(config.data, sample, config.seed, num_classes(graph));
+  if (!data) data = open_dataset(config.data, sample, config.seed, num_classes(graph));
   check_data(graph, *data);
   if (data->real_targets() && config.monitor != "loss")
     throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",

@@ -37,9 +37,10 @@ struct TrainingJob {
   BatchLoader validation_loader() const;
 };
 
-/// Throws InvalidInput where model, data and placement do not fit each other.
+/// `data` replaces the data set that config.data names. Throws InvalidInput where model, data and
+/// placement do not fit each other.
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                             at::ScalarType real);
+                             at::ScalarType real, std::shared_ptr<const Dataset> data = nullptr);
 
 /// The field of the data set that an input of a graph takes. Programs name the values of their own,
 /// lowered graph.

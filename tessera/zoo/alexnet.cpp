@@ -47,7 +47,7 @@ ValueId alexnet_features(Graph& graph, ValueId x, int64_t width) {
   return x;
 }
 
-/// The first dropout stands before flatten rather than behind it: the same elements, and the
+/// The first dropout stands before flatten rather than after it: the same elements, and the
 /// lowering can then multiply each piece of a cut map with its part of classifier.1.
 ValueId alexnet_classifier(Graph& graph, ValueId x, int64_t width, int64_t classes,
                            double dropout) {

@@ -26,7 +26,7 @@ namespace tessera {
 namespace {
 
 constexpr RealOption kFcnWidth{"width", "factor on the channels of VGG16, fc6 and fc7", 0.001, 8};
-constexpr RealOption kFcnDropout{"dropout", "probability behind fc6 and fc7", 0, 1};
+constexpr RealOption kFcnDropout{"dropout", "probability after fc6 and fc7", 0, 1};
 constexpr int64_t kFcnLeastSize = 32;  // five pools of 2
 
 class FcnBuilder {

@@ -8,8 +8,8 @@
 //        x ─ norm1 ─ relu1 ──────────── shortcut (1x1) ───────────► add     where the size changes
 //                     ╲ conv1 ─ norm2 ─ relu2 ─ conv2 (─ ... 3) ───╱
 //
-// The first block of all splits behind its first activation, too, and an activation of its own
-// stands behind the last block. Of 6n + 2 layers with basic blocks (n = 18: 110), of 9n + 2 with
+// The first block of all splits after its first activation, too, and an activation of its own
+// follows the last block. Of 6n + 2 layers with basic blocks (n = 18: 110), of 9n + 2 with
 // bottlenecks (n = 12: 110, n = 111: 1001), for n blocks in each of the three stages.
 
 #include <fmt/format.h>

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kVggDefaultWidth = 64;
 constexpr IntegerOption kVggWidth{"width", "channels of the first convolution; all others scale", 1,
                                   4096};
-constexpr RealOption kVggDropout{"dropout", "probability behind the hidden linear layers", 0, 1};
+constexpr RealOption kVggDropout{"dropout", "probability after the hidden linear layers", 0, 1};
 constexpr int64_t kVggLeastSize = 32;  // five pools of 2
 
 /// Convolutions in each of the five blocks.

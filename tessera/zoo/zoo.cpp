@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/zoo/entries.h"
 
 namespace tessera {
@@ -14,44 +15,20 @@ namespace {
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 
 const ModelInfo& model_called(const std::string& name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const ModelInfo& model : models()) {
     if (model.name == name) return model;
-    known += (known.empty() ? "" : ", ") + model.name;
+    known.push_back(model.name);
   }
-  throw_error<InvalidInput>("[model] '{}' is no known model; known: {}", name, known);
-}
-
-[[noreturn]] void refuse_option(const ModelInfo& model, const std::string& what) {
-  std::string legal;
-  for (const OptionInfo& option : model.options)
-    legal += fmt::format("{}{}=...", legal.empty() ? "" : ",", option.name);
-  throw_error<InvalidInput>("[{}] {}; write {}:{} (any of them, once each)", model.name, what,
-                            model.name, legal);
-}
-
-/// Reads "key=value,..." apart.
-std::map<std::string, std::string> parse_options(const ModelInfo& model, const std::string& text) {
-  std::map<std::string, std::string> options;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string option = text.substr(begin, end - begin);
-    const size_t equals = std::min(option.find('='), option.size());
-    const std::string name = option.substr(0, equals);
-    if (name.empty()) refuse_option(model, fmt::format("an option is missing in ':{}'", text));
-    if (equals + 1 >= option.size())
-      refuse_option(model, fmt::format("option '{}' has no value", name));
-    if (!options.emplace(name, option.substr(equals + 1)).second)
-      refuse_option(model, fmt::format("option '{}' is given twice", name));
-    begin = end + 1;
-  }
-  return options;
+  throw_error<InvalidInput>("[model] '{}' is not a known model; known: {}", name, joined(known));
 }
 
 ModelOptions read_options(const ModelInfo& model, const std::string& spec) {
-  const size_t colon = spec.find(':');
-  if (colon == std::string::npos) return {model.name, model.options, {}};
-  return {model.name, model.options, parse_options(model, spec.substr(colon + 1))};
+  const size_t colon = std::min(spec.find(':'), spec.size());
+  if (colon + 1 == spec.size())
+    throw_error<InvalidInput>("[{}] nothing follows the ':'; write key=value; {}", model.name,
+                              legal_keys(model.options));
+  return {model.name, colon < spec.size() ? spec.substr(colon + 1) : "", model.options};
 }
 
 /// Throws InvalidInput, beginning with `what`, where the shape holds more than kMaxElements.

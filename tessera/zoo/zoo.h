@@ -6,40 +6,16 @@
 //   Graph graph = build_model("unet2d:base=16,norm=none", {1, 3, 96, 80});
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "tessera/base/key_values.h"
 #include "tessera/graph/graph.h"
 
 namespace tessera {
 
-/// One option of a model, as `tessera models` shows it.
-struct OptionInfo {
-  std::string name;
-  std::string default_value;
-  std::string help;  // with the legal values
-};
-
-/// Options of one model as the user gave them; getters know the defaults and check the values.
-class ModelOptions {
- public:
-  ModelOptions(std::string model, std::vector<OptionInfo> known,
-               std::map<std::string, std::string> given);
-
-  /// Throws InvalidInput, with the legal range, where the value is no number or outside [low,
-  /// high].
-  int64_t integer(const std::string& name, int64_t low, int64_t high) const;
-  double real(const std::string& name, double low, double high) const;
-  /// Throws InvalidInput, with the legal values, where the value is none of them.
-  std::string choice(const std::string& name, const std::vector<std::string>& legal) const;
-
- private:
-  const std::string& text(const std::string& name) const;
-
-  std::string model_;
-  std::map<std::string, std::string> values_;
-};
+using OptionInfo = KeyInfo;  // as `tessera models` shows it
+using ModelOptions = KeyValues;
 
 struct ModelInfo {
   std::string name;
@@ -58,7 +34,7 @@ const std::vector<ModelInfo>& models();
 /// text.
 const ModelInfo& find_model(const std::string& spec);
 
-/// The whole training graph: input "image", logits as first output (behind them those of an
+/// The whole training graph: input "image", logits as first output (then those of an
 /// auxiliary classifier), cross entropy against input "target", which has the logits' size.
 /// An empty `input` takes the model's default. Throws InvalidInput where the input does not fit.
 Graph build_model(const std::string& spec, const Shape& input = {});

@@ -50,7 +50,8 @@ TEST(Cli, VerifyTakesFloat32AndAdamw) {
 }
 
 TEST(Cli, PlanAndBenchAgreeToTheByte) {
-  const std::string job = " unet2d:base=4,depth=3 --input 2x3x40x36 --data 2 --space 2x1 --json ";
+  const std::string job =
+      " unet2d:base=4,depth=3 --input 2x3x40x36 --replicas 2 --space 2x1 --json ";
   const nlohmann::json plan = nlohmann::json::parse(tessera("plan" + job).out);
   const nlohmann::json bench =
       nlohmann::json::parse(tessera("bench" + job + "--iterations 2 --warmup 1").out);
@@ -58,6 +59,27 @@ TEST(Cli, PlanAndBenchAgreeToTheByte) {
     EXPECT_EQ(plan[key], bench[key]) << key;
   for (const char* key : {"median_ms", "p10_ms", "p90_ms", "workspace_bytes", "peak_rss_bytes"})
     EXPECT_TRUE(bench.contains(key)) << key;
+}
+
+/// Names that a command had before all commands agreed on them.
+TEST(Cli, OldNamesOfOptionsStillWork) {
+  const std::string job = "plan unet2d:base=4,depth=3,norm=none --input 4x3x40x36 --json ";
+  const Outcome named =
+      tessera(job + "--replicas 2 --stages 2 --micro-batches 2 --pipeline-schedule gpipe");
+  ASSERT_EQ(named.exit_code, 0) << named.err;
+  EXPECT_EQ(tessera(job + "--data 2 --stages 2 --micro-batches 2 --schedule gpipe").out, named.out);
+  EXPECT_EQ(tessera("plan --help").out.find("--schedule"), std::string::npos);
+}
+
+TEST(Cli, EveryCommandReadsAConfiguration) {
+  const std::string file = testing::TempDir() + "tessera_cli_config.toml";
+  std::ofstream(file) << "[model]\nname = 'unet2d:base=4,depth=3'\ninput = '2x3x40x36'\n"
+                         "[train]\nepochs = 3\n[placement]\nreplicas = 2\nspace = '2x1'\n";
+  const Outcome written = tessera("plan --json --config " + file);
+  const Outcome typed =
+      tessera("plan unet2d:base=4,depth=3 --input 2x3x40x36 --replicas 2 --space 2x1 --json");
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(written.out, typed.out);
 }
 
 TEST(Cli, PlanDrawsTheGridAndPrintsPrograms) {
@@ -111,6 +133,7 @@ struct Refusal {
   int exit_code;
   std::string part;  // of the message
 };
+void PrintTo(const Refusal& refusal, std::ostream* stream) { *stream << refusal.arguments; }
 
 class Refusals : public testing::TestWithParam<Refusal> {};
 
@@ -131,8 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"verify unet2d:norm=layer", 2, "batch"},
         Refusal{"verify " + kNet + "--input 1x3x32", 2, "axes"},
         Refusal{"verify " + kNet + "--input 1x3x32x32x32", 2, "axes"},
-        Refusal{"verify " + kNet + "--input 1x3x0x32", 2, "at least 1"},
-        Refusal{"verify " + kNet + "--input 1x3x-4x32", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x0x32", 2, "from 1 on"},
+        Refusal{"verify " + kNet + "--input 1x3x-4x32", 2, "from 1 on"},
         Refusal{"verify " + kNet + "--input 1x3x32xfoo", 2, "--input"},
         Refusal{"verify " + kNet + "--input 1x3x99999999999x99999999999", 2, "2^62"},
         Refusal{"verify " + kNet + "--input 99999999999999999999x3x8x8", 2, "too large"},
@@ -140,20 +163,20 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"verify " + kNet + "--input 1x3x32x32 --space 33x1", 2, "32 pixels"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --space 2", 2, "2 spatial axes"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --space 2x2x2", 2, "2 spatial axes"},
-        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 0x2", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --space 0x2", 2, "from 1 on"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --space 2x", 2, "--space"},
-        Refusal{"verify " + kNet + "--input 1x3x32x32 --data 2", 2, "batch of 1"},
-        Refusal{"verify " + kNet + "--input 1x3x32x32 --data 0", 2, "at least 1"},
-        Refusal{"verify " + kNet + "--input 1x3x32x32 --workers -3", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --replicas 2", 2, "batch of 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --replicas 0", 2, "at least 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --workers -3", 2, "at least 0"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --workers 5000", 2, "5000"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --workers 3 --space 2x2", 2, "--workers"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --pieces 5000", 2, "5000"},
-        Refusal{"verify " + kNet + "--input 1x3x32x32 --data 4 --workers 8", 2, "batch of 1"},
+        Refusal{"verify " + kNet + "--input 1x3x32x32 --replicas 4 --workers 8", 2, "batch of 1"},
         Refusal{"plan " + kNet + "--input 1x3x32x32 --workers 1000000000000", 2, "give 1 to"},
         Refusal{"predict " + kNet +
                     "--input 1x3x64x64 --memory 10KiB --weights w --images synthetic --output o",
                 4, "limit"},
-        Refusal{"verify " + kNet + "--dtype float16", 2, "float32 or float64"},
+        Refusal{"verify " + kNet + "--dtype float16", 2, "float32, float64"},
         Refusal{"verify " + kNet + "--threads 0", 2, ""},
         Refusal{"verify " + kNet + "--steps 0", 2, ""},
         Refusal{"verify " + kNet + "--no-such-option", 2, "no-such-option"},
@@ -180,15 +203,15 @@ const std::string kPlain = "unet2d:base=2,depth=3,norm=none --input 3x3x24x20 ";
 INSTANTIATE_TEST_SUITE_P(
     BadStages, Refusals,
     testing::Values(
-        Refusal{"verify " + kPlain + "--stages 2 --schedule 2f2b", 2, "zero-bubble"},
-        Refusal{"verify " + kPlain + "--stages 0", 2, "[--stages] 0 must be 1 to"},
+        Refusal{"verify " + kPlain + "--stages 2 --pipeline-schedule 2f2b", 2, "zero-bubble"},
+        Refusal{"verify " + kPlain + "--stages 0", 2, "[--stages] 0 must be in [1, 4096]"},
         Refusal{"verify " + kPlain + "--stages 99", 2, "nodes for 99 stages"},
         Refusal{"verify " + kPlain + "--stages 2 --space 2x1,1x1,1x1", 2, "3 grids for 2 stages"},
         Refusal{"verify " + kPlain + "--stages 2 --workers 3", 2, "[--workers]"},
         Refusal{"verify " + kPlain + "--micro-batches 4", 2,
                 "4 micro-batches x data 1 is more than the batch of 3"},
-        Refusal{"verify " + kPlain + "--stages 2 --micro-batches 3 --schedule interleaved", 2,
-                "give a number of micro-batches that 2 divides"},
+        Refusal{"verify " + kPlain + "--stages 2 --micro-batches 3 --pipeline-schedule interleaved",
+                2, "give a number of micro-batches that 2 divides"},
         Refusal{"verify " + kPlain + "--stages 2 --micro-batches 3 --loss dice", 2, "gpipe"},
         Refusal{"verify " + kNet + "--input 4x3x24x20 --stages 2 --micro-batches 2", 2,
                 "--norm micro-batch"},

@@ -147,7 +147,7 @@ TEST_F(ModelCli, RefusesWhatCannotBe) {
   refused("verify unet2d --input-npy x.npy", "go together");
   refused("verify unet2d --output-weights a", "not a list of numbers");
   refused("predict unet2d --images synthetic --output o.npy", "[--weights]");
-  refused("inspect nothing", "no known model");
+  refused("inspect nothing", "not a known model");
 }
 
 }  // namespace

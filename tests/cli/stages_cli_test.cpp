@@ -43,7 +43,7 @@ bool holds(const std::string& text, const std::string& part) {
 
 TEST_F(StagesCli, VerifyProvesReplicasOfStagesOnGridsInPieces) {
   const Outcome outcome = tessera(
-      "verify" + kNorm + "--data 2 --stages 2 --space 2x1 --pieces 2 --micro-batches 2 --json");
+      "verify" + kNorm + "--replicas 2 --stages 2 --space 2x1 --pieces 2 --micro-batches 2 --json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   EXPECT_EQ(report["ranks"], 8);
@@ -59,8 +59,8 @@ TEST_F(StagesCli, VerifyProvesReplicasOfStagesOnGridsInPieces) {
 
 TEST_F(StagesCli, VerifyTakesGridsSchedulesAndBalances) {
   for (const char* options :
-       {"--stages 2 --space 2x1,1x1 --micro-batches 2 --balance layers --schedule gpipe",
-        "--stages 2 --micro-batches 4 --schedule interleaved --chunks 3"}) {
+       {"--stages 2 --space 2x1,1x1 --micro-batches 2 --balance layers --pipeline-schedule gpipe",
+        "--stages 2 --micro-batches 4 --pipeline-schedule interleaved --chunks 3"}) {
     const Outcome outcome = tessera("verify" + kNorm + options);
     EXPECT_EQ(outcome.exit_code, 0) << options << outcome.err << outcome.out;
   }
@@ -117,8 +117,8 @@ TEST_F(StagesCli, BalanceFilesSayWhichNodeRunsWhere) {
     EXPECT_EQ(outcome.exit_code, 2) << file;
     EXPECT_TRUE(holds(outcome.err, part)) << outcome.err;
   };
-  refused(path("missing.json"), path("missing.json") + " is no file that can be read");
-  refused(write("text.json", "enc1 first, then the rest"), "no JSON list");
+  refused(path("missing.json"), path("missing.json") + " is not a file that can be read");
+  refused(write("text.json", "enc1 first, then the rest"), "not a JSON list");
   refused(write("part.json", R"([["enc1.*"], ["dec1.*"]])"), "node pool1 is in no stage");
 }
 
@@ -158,7 +158,7 @@ TEST_F(StagesCli, PlanAndBenchWriteTraces) {
 }
 
 TEST_F(StagesCli, PlanAndBenchAgreeToTheByte) {
-  const std::string job = kStages + "--schedule gems --data 2 --json ";
+  const std::string job = kStages + "--pipeline-schedule gems --replicas 2 --json ";
   const json plan = json::parse(tessera("plan" + job).out);
   const json bench = json::parse(tessera("bench" + job + "--iterations 2 --warmup 1").out);
   EXPECT_EQ(plan["ranks"], 6);

@@ -32,7 +32,7 @@ def with_extras(case, space, draw, plain_grid):
         ranks *= parts
     chance = 0.15 if plain_grid else 0.6
     if case.input_shape[0] % 2 == 0 and 2 * ranks <= MAX_RANKS and draw.random() < chance:
-        arguments += ["--data", "2"]
+        arguments += ["--replicas", "2"]
     if ranks <= 4 and draw.random() < chance:
         arguments += ["--pieces", "2"]
     return arguments

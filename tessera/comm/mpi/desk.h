@@ -24,7 +24,7 @@ std::string failure_text(const Failure& failure, int rank, int size);
 
 class Desk {
  public:
-  /// `longest_step` of the communication thread; beyond it counts as stuck.
+  /// `longest_step`: beyond it, a step of the communication thread counts as stuck.
   explicit Desk(Clock::duration longest_step);
 
   // --- the rank's thread ---
@@ -34,11 +34,12 @@ class Desk {
   int rank() const { return rank_; }
   int size() const { return size_; }
   void post(StartedBatch& batch);
-  /// Until the batch is settled (true) or the world has failed and let go of all memory (false).
+  /// Waits until the batch is settled (true) or the world has failed and let go of all memory
+  /// (false).
   bool wait(StartedBatch& batch);
-  /// Until the world has failed and let go of all memory.
+  /// Waits until the world has failed and let go of all memory.
   void abort(const std::string& reason) noexcept;
-  /// Until the communication thread has ended. False: it is stuck.
+  /// Waits until the communication thread has ended. False: it is stuck.
   bool leave() noexcept;
   /// Why the world has failed, if it has; then no memory is in use any more when this returns.
   std::optional<Failure> failure();
@@ -50,7 +51,7 @@ class Desk {
     std::optional<std::string> abort_reason;
     bool leave = false;
   };
-  /// What the rank's thread has in its last wait: the messages that have not moved yet.
+  /// What the rank's thread is waiting for: the messages that have not moved yet.
   struct Wait {
     std::vector<Message> messages;
     Clock::time_point since;  // nothing has moved since then
@@ -66,7 +67,7 @@ class Desk {
   std::optional<Wait> current_wait();
   void set_failure(Failure failure);
   void release();
-  /// What follows is the last step, and may take so long.
+  /// What follows is the last step, and may take as long as `longest`.
   void last_step(Clock::duration longest);
   void ended();
 

@@ -23,7 +23,7 @@ int launched_rank() {
   return -1;
 }
 
-// One task of a SLURM step is how a batch script runs any program: that alone is no launch.
+// One task of a SLURM step is how a batch script runs any program: that alone is not a launch.
 bool launched() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMI_SIZE") || std::getenv("PMIX_RANK"))
     return true;

@@ -41,7 +41,7 @@ struct Options {
 };
 
 /// Collective over all processes; once in the life of a process, because MPI cannot start twice.
-/// Initialises MPI; the transport's destructor finalises it, after all ranks have come there.
+/// Initialises MPI; the transport's destructor finalises it, after all ranks have reached it.
 /// Throws InvalidInput on options out of range and when MPI sees another number of ranks than the
 /// launcher started, CommError when MPI does not start.
 std::unique_ptr<Transport> create(const Options& options = {});

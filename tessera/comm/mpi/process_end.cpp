@@ -26,7 +26,7 @@ void at_exit(int exit_code, void*) {
 
 }  // namespace
 
-// on_exit and not atexit: only it is told the exit code.
+// on_exit and not atexit: only it gets the exit code.
 void hook_exit() { on_exit(at_exit, nullptr); }
 
 void end_job_at_exit() noexcept { must_end_job = true; }

@@ -1,7 +1,7 @@
 #pragma once
 // How a process ends when MPI cannot be finalised because a peer no longer takes part: through
-// MPI_Abort, so that the launcher ends the others, a stopped one included. Not before the program
-// has said what it has to say, hence at its exit.
+// MPI_Abort, so that the launcher ends the others, a stopped one included. It does so at its exit,
+// when the program has said what it has to say.
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace tessera::mpi {
 /// just written, when the first one returns such a code.
 void hook_exit();
 
-/// MPI will not be finalised: the program's exit shall end the whole job.
+/// MPI will not be finalised: the program's exit must end the whole job.
 void end_job_at_exit() noexcept;
 
 /// Ends the job now, with exit code 3. For the case in which going on would let MPI write into

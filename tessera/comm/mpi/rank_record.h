@@ -30,7 +30,7 @@ void record_exit(int exit_code) noexcept;
 void await_exits(std::chrono::milliseconds limit) noexcept;
 
 struct RankRecord {
-  pid_t pid = 0;  // 0: the rank never came so far
+  pid_t pid = 0;  // 0: the rank never got that far
   std::string host;
   struct Failure {
     FailureKind kind = FailureKind::kFound;

@@ -136,7 +136,7 @@ void Station::tell_all(Control control) {
   }
 }
 
-/// Once per heartbeat: have the peers that this rank waits for been heard of, and does it wait for
+/// Once per heartbeat: have the peers that this rank waits for been heard from, and has it waited
 /// too long? A rank that has left waits for those that have not, without a limit while they live.
 void Station::look_after_wait(Clock::time_point now) {
   const auto wait = desk_->current_wait();
@@ -148,10 +148,11 @@ void Station::look_after_wait(Clock::time_point now) {
   for (int peer : watch_->ask(waited_for, now))
     if (!departed_[peer]) tell(peer, {.kind = ControlKind::kPing});
   if (const auto silence = watch_->silent(now))
-    return fail({-1, fmt::format("rank {} has not been heard of for {:.1f} s; it may be stopped or "
-                                 "its node may be gone",
-                                 silence->rank, silence->length.count())},
-                FailureKind::kFound);
+    return fail(
+        {-1, fmt::format("rank {} has not been heard from for {:.1f} s; it may be stopped or "
+                         "its node may be gone",
+                         silence->rank, silence->length.count())},
+        FailureKind::kFound);
   if (wait && now - wait->since >= options_.timeout)
     fail({wire_->rank(), timeout_text(*wait)}, FailureKind::kFound);
 }

@@ -29,7 +29,7 @@ class Watch {
   Watch(int rank, int size, Clock::duration longest_silence);
 
   /// The ranks to be asked now, for a rank that waits for `waited_for`. A rank that is watched anew
-  /// counts as heard of now.
+  /// counts as heard from now.
   std::vector<int> ask(const std::vector<int>& waited_for, Clock::time_point now);
 
   /// `peer` has given a sign of life.

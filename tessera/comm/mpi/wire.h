@@ -1,7 +1,7 @@
 #pragma once
-// All of MPI that the transport uses, behind a header without MPI's: four ordered channels between
-// every pair of ranks, operations that start without waiting, and one poll() that runs what is to
-// happen when they complete. Everything above it is plain C++.
+// All of MPI that the transport uses, behind a header that includes none of MPI's: four ordered
+// channels between every pair of ranks, operations that start without waiting, and one poll() that
+// runs what is to happen when they complete. Everything above it is plain C++.
 //
 // One thread makes, uses and destroys it. Memory stays valid until the completion has run. Throws
 // CommError with MPI's text when a call fails; after that the wire is not to be used.
@@ -43,7 +43,7 @@ class Wire {
   RequestId send(Channel channel, int to, const void* data, int64_t bytes, Completion completion);
   RequestId receive(Channel channel, int from, void* data, int64_t bytes, Completion completion);
 
-  /// Lets MPI progress and runs the completions of what is through. Returns their number.
+  /// Lets MPI progress and runs the completions of what is done. Returns their number.
   int poll();
 
   /// Takes back a receive that has not met its message; poll() then completes it as cancelled. One

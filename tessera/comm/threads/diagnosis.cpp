@@ -44,7 +44,7 @@ std::string explain_stall(const WaitGraph& waits_for, int rank) {
   for (int candidate : chain)
     if (ends_a_chain(waits_for, candidate)) ends.push_back(candidate);
   if (ends.empty())
-    return list_ranks(chain) + " wait for each other in a circle: their messages differ in order";
+    return list_ranks(chain) + " wait for each other in a cycle: their messages differ in order";
   return fmt::format(
       "the waits end at {}, which {} for no other rank and may be stuck, slow or gone",
       list_ranks(ends), ends.size() == 1 ? "waits" : "wait");

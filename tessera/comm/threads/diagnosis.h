@@ -11,7 +11,7 @@ namespace tessera::threads {
 /// Per rank the peers whose messages it waits for; empty when it is not in a wait.
 using WaitGraph = std::vector<std::vector<int>>;
 
-/// One clause: the ranks at which the waits that begin at `rank` end, or that they form a circle.
+/// One clause: the ranks at which the waits that begin at `rank` end, or that they form a cycle.
 std::string explain_stall(const WaitGraph& waits_for, int rank);
 
 }  // namespace tessera::threads

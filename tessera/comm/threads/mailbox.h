@@ -48,8 +48,8 @@ struct StartedBatch {
   int64_t num_unsettled = 0;      // under the desk's lock
 };
 
-/// Ends the use of a message's memory and wakes its rank when the whole batch is through. The
-/// message may be gone when this returns.
+/// Ends the use of a message's memory and wakes its rank when the whole batch is done. The message
+/// may be gone when this returns.
 void settle(Message& message);
 
 class Mailbox {

@@ -13,8 +13,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kPixelsAtATime =
-    256;  // pixels classified at a time: their maxima stay in the first cache
+constexpr int64_t kPixelsAtATime = 256;  // so that their maxima stay in the first-level cache
 
 Shape shape_of(const at::Tensor& tensor) { return {tensor.sizes().begin(), tensor.sizes().end()}; }
 
@@ -24,7 +23,7 @@ void check_labels(const at::Tensor& labels) {
                               c10::toString(labels.scalar_type()), to_string(shape_of(labels)));
 }
 
-/// A table per thread, added to the common one when the thread is through with its rows.
+/// A table per thread, added to the common one when the thread is done with its rows.
 class Tally {
  public:
   Tally(int64_t num_classes, int64_t ignore_index)

@@ -137,7 +137,7 @@ class TileRun {
   }
 
  private:
-  /// Ones, where no element is read to: a number that all functions take.
+  /// Holds ones where no element is copied to, because every function takes them.
   at::Tensor buffer(size_t index, int64_t count) {
     at::Tensor& whole = buffers_[index];
     if (!whole.defined())

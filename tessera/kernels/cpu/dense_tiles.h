@@ -3,8 +3,8 @@
 // of a result depend on the element alone: not on where it lies, how its view is strided, how the
 // value was cut, or how many threads there are.
 //
-// ATen by itself does not give that. Its vector code rounds otherwise than the scalar code that it
-// takes for strided views and for the last elements of a row, and GELU in float32 (by oneDNN)
+// ATen by itself does not give that. Its vector code rounds differently from the scalar code that
+// it uses for strided views and for the last elements of a row, and GELU in float32 (by oneDNN)
 // overlooks the strides of its result. So the elements are handed to it in dense tiles, filled up
 // to whole vectors. Contiguous views are their own tiles; others are copied through the cache.
 //

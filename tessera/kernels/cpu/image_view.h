@@ -18,7 +18,7 @@
 
 namespace tessera {
 
-/// Adds axes of size 1 behind the channels: N x C x D x H x W.
+/// Adds axes of size 1 after the channels: N x C x D x H x W.
 inline at::Tensor with_five_axes(at::Tensor tensor) {
   while (tensor.dim() < 5) tensor = tensor.unsqueeze(2);
   return tensor;

@@ -138,7 +138,7 @@ void interpolate_forward(const PieceSources& sources, const ImageView<const T>& 
   });
 }
 
-/// By planes, because several output rows write the same input rows.
+/// Runs by planes, because several output rows write the same input rows.
 template <class T>
 void interpolate_backward(const PieceSources& sources, const ImageView<const T>& grad_y,
                           const ImageView<T>& grad_x) {

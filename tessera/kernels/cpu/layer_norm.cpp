@@ -30,7 +30,7 @@ struct Tile {
 
   /// Asks for a channel that comes soon. Hundreds of short runs are too many for the processor to
   /// see their pattern; without this, backward took up to five times as long.
-  void prefetch_behind(int64_t c, int64_t pixels) const {
+  void prefetch_after(int64_t c, int64_t pixels) const {
     constexpr int64_t kAhead = 4, kLineElements = 64 / static_cast<int64_t>(sizeof(T));
     for (int64_t p = 0; p < pixels; p += kLineElements) __builtin_prefetch(channel(c + kAhead) + p);
   }
@@ -73,7 +73,7 @@ class PixelTiles {
   int64_t channels_, depth_, height_, width_, across_, total_;
 };
 
-/// Of the pixels of a tile.
+/// Statistics of the pixels of a tile.
 struct TileStatistics {
   double mean[kTile] = {};
   double inverse_std[kTile] = {};
@@ -83,7 +83,7 @@ struct TileStatistics {
     const double count = static_cast<double>(channels);
     for (int64_t c = 0; c < channels; ++c) {
       const T* in = x.channel(c);
-      x.prefetch_behind(c, pixels);
+      x.prefetch_after(c, pixels);
       for (int64_t p = 0; p < pixels; ++p) mean[p] += in[p];
     }
     for (int64_t p = 0; p < pixels; ++p) mean[p] /= count;
@@ -122,7 +122,7 @@ void gradient_tile(const Tile<const T>& x, const Tile<const T>& grad_y, const Pi
   for (int64_t c = 0; c < channels; ++c) {
     const T *in = x.channel(c), *grad = grad_y.channel(c);
     const double weight = norm.weight[c];
-    grad_y.prefetch_behind(c, pixels);
+    grad_y.prefetch_after(c, pixels);
     for (int64_t p = 0; p < pixels; ++p) {
       const double dxhat = weight * grad[p];
       offset[p] += dxhat;
@@ -144,14 +144,14 @@ void gradient_tile(const Tile<const T>& x, const Tile<const T>& grad_y, const Pi
   }
 }
 
-/// Adds dy * xhat to `sums` for each channel, and dy behind them.
+/// Adds dy * xhat to `sums` for each channel, and dy after them.
 template <class T>
 void add_tile_sums(const Tile<const T>& x, const Tile<const T>& grad_y, const PixelNorm& norm,
                    int64_t channels, int64_t pixels, double* sums) {
   const TileStatistics statistics(x, channels, pixels, norm.epsilon);
   for (int64_t c = 0; c < channels; ++c) {
     const T *in = x.channel(c), *grad = grad_y.channel(c);
-    grad_y.prefetch_behind(c, pixels);
+    grad_y.prefetch_after(c, pixels);
     Lanes weighted, plain;
     accumulate(weighted, pixels, [&](int64_t p) {
       return grad[p] * ((in[p] - statistics.mean[p]) * statistics.inverse_std[p]);

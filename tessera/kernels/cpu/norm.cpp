@@ -48,8 +48,8 @@ struct Affine {
     shift = static_cast<T>(norm.bias[plane] - norm.mean[plane] * exact_scale);
   }
 
-  /// What stands in front of the activation. Backward decides by it which elements the ReLU let
-  /// through, so it must not be left to the compiler whether to contract it.
+  /// The value before the activation. Backward decides by it which elements the ReLU let through,
+  /// so it must not be left to the compiler whether to contract it.
   T operator()(T x) const {
 #ifdef FP_FAST_FMA
     return std::fma(x, scale, shift);
@@ -65,7 +65,7 @@ inline T activate(T value) {
   return value <= 0 ? T(0) : value;  // NaN passes, as in PyTorch
 }
 
-/// Gradient in front of the activation, from the one behind it.
+/// The gradient before the activation, from the one after it.
 template <Activation kActivation, class T>
 inline T gradient_before(const Affine<T>& affine, T x, T grad_y) {
   if constexpr (kActivation == Activation::kNone) return grad_y;

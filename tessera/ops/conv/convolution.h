@@ -43,14 +43,14 @@ struct ConvolutionGeometry {
   std::vector<int64_t> dilation() const;
   std::vector<int64_t> no_padding() const { return std::vector<int64_t>(windows.size(), 0); }
   int64_t kernel_volume() const;
-  /// "3x3, stride 2, dilation 2, padding 1, groups 8", without what is usual.
+  /// "3x3, stride 2, dilation 2, padding 1, groups 8"; defaults are left out.
   std::string settings() const;
   /// Throws InvalidInput where channels do not divide or the image is too small.
   ValueType infer_type(const ValueType& input) const;
   Box needed(const Box& out, const ValueType& input) const;
 };
 
-/// Throws InvalidInput, with `place` in front, unless `input` has batch, channels and space.
+/// Throws InvalidInput, beginning with `place`, unless `input` has batch, channels and space.
 void check_is_image(const ValueType& input, const std::string& place);
 
 /// "3x3".

@@ -115,7 +115,7 @@ std::vector<ParameterId> add_weight_and_bias(Graph& graph, const std::string& na
 
 ValueId linear(Graph& graph, ValueId x, const std::string& name, const LinearOptions& options) {
   const ValueType& type = graph.type(x);
-  // Of no other input is the number of features known; add_node() then refuses it.
+  // Other inputs have no number of features; add_node() then refuses them.
   const int64_t in_features = has_features(type) ? type.channels() : 1;
   const std::vector<ParameterId> parameters = add_weight_and_bias(
       graph, name, {options.out_features, in_features}, options.bias ? options.out_features : 0);

@@ -22,9 +22,10 @@ struct LinearOptions {
 /// unless x has batch and channels first.
 ValueId linear(Graph& graph, ValueId x, const std::string& name, const LinearOptions& options);
 
-/// Adds name.weight, and name.bias unless `bias_size` is 0, with the start of PyTorch's linear and
-/// convolution layers: both uniform with bound 1 / sqrt(fan_in), where the fan-in is the volume of
-/// the weight's axes but the first (so PyTorch counts it for transposed convolutions, too).
+/// Adds name.weight, and name.bias unless `bias_size` is 0, with the initial values of PyTorch's
+/// linear and convolution layers: both uniform with bound 1 / sqrt(fan_in), where the fan-in is the
+/// volume of the weight's axes but the first (so PyTorch counts it for transposed convolutions,
+/// too).
 std::vector<ParameterId> add_weight_and_bias(Graph& graph, const std::string& name,
                                              const Shape& weight_shape, int64_t bias_size);
 

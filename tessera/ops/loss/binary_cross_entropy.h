@@ -6,7 +6,8 @@
 //   -w t log s(x) - (1 - t) log s(-x)
 //
 // Targets are real numbers of the scores' shape, or labels: 0 or 1 for a single channel, the number
-// of the one channel that is 1 for several. Ignored labels leave their pixels out of sum and count.
+// of the one channel that is 1 for several. Pixels whose label is ignored are left out of sum and
+// count.
 //
 // Example:
 //   binary_cross_entropy(graph, logits, add_target(graph, logits, "mask"), "loss");

@@ -61,8 +61,8 @@ class CrossEntropy : public PixelLoss {
 
   Statistics forward_statistics(const NodeTypes&) const override { return {1, 1}; }
 
-  /// The piece's part of the denominator.
   bool statistics_read(int input) const override { return input == 1; }
+  /// The piece's part of the denominator.
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.fill_(
         sum_over_labels(args, [&](int64_t label) { return class_weight(label); }));

@@ -6,12 +6,12 @@
 //   loss = 1 - mean of (2 sum(p t) + smooth) / (sum(p) + sum(t) + smooth)
 //
 // where the mean goes over samples and classes (kSample, as MONAI's DiceLoss) or, with sums over
-// the whole batch, over classes (kBatch). The sums are statistics over all pieces; a piece adds the
-// share of the loss that it has of the pixels.
+// the whole batch, over classes (kBatch). The sums are statistics over all pieces; a piece adds a
+// share of the loss in proportion to its pixels.
 //
 // Targets are real numbers of the scores' shape, or labels: 0 or 1 for a single channel, the class
-// for several. Ignored labels leave their pixels out of all sums, and a sample without any other
-// out of the mean.
+// for several. Pixels whose label is ignored are left out of all sums, and a sample without other
+// pixels is left out of the mean.
 //
 // Example:
 //   dice(graph, logits, target, "loss", {.activation = DiceOptions::Activation::kSoftmax});

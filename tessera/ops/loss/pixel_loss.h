@@ -44,7 +44,7 @@ class PixelLoss : public Op {
   }
   /// "1/2/0.5", as users write factors of classes.
   static std::string slashed(const std::vector<double>& factors);
-  /// "weight 0.5", where it is not 1, behind `text`.
+  /// `text`, followed by "weight 0.5" where the weight is not 1.
   std::string with_weight(std::string text) const;
 
   /// The sum of weight_of(label) over the piece's labels that count, in an order that does not

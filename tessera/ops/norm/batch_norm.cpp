@@ -99,7 +99,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     }
   }
 
-  /// By mean and unbiased variance of the whole batch, also where micro-batches have their own.
+  /// Uses mean and unbiased variance of the whole batch, even where micro-batches have their own.
   void update_buffers(MergeArgs& args) const override {
     if (!options_.running) return;
     const int64_t channels = args.types->output.channels();
@@ -174,7 +174,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
             reference_part(whole.narrow(0, samples.begin, samples.size()), args, at::Tensor(), {}));
       }
       y = at::cat(parts);
-      // For the running statistics of the whole batch alone.
+      // Only for the running statistics of the whole batch.
       reference_part(whole.detach(), args, tensor_or_none(args.buffers, 0),
                      tensor_or_none(args.buffers, 1));
     } else {
@@ -293,7 +293,7 @@ bool is_plain_batch_norm(const Op& op) {
 }
 
 std::shared_ptr<const Op> with_relu(const Op& batch_norm) {
-  TESSERA_CHECK(is_plain_batch_norm(batch_norm), "{} is no plain batch norm", batch_norm.kind());
+  TESSERA_CHECK(is_plain_batch_norm(batch_norm), "{} is not a plain batch norm", batch_norm.kind());
   BatchNormOptions options = dynamic_cast<const BatchNorm&>(batch_norm).options();
   options.activation = Activation::kRelu;
   return batch_norm_op(options);

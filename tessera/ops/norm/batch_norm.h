@@ -40,8 +40,8 @@ ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
                    const BatchNormOptions& options = {});
 
 /// The operator that normalises each of `parts` micro-batches by its own statistics; null where
-/// `op` is no batch normalisation by the batch's statistics. Running statistics stay those of the
-/// whole batch.
+/// `op` is not a batch normalisation by the batch's statistics. Running statistics stay those of
+/// the whole batch.
 std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts);
 
 /// The operator alone, for a node that has its parameters and buffers already.
@@ -50,7 +50,7 @@ std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options);
 /// Whether the operator is a batch normalisation without an activation.
 bool is_plain_batch_norm(const Op& op);
 
-/// The fused operator for a plain batch normalisation and the ReLU behind it.
+/// The fused operator for a plain batch normalisation and the ReLU after it.
 std::shared_ptr<const Op> with_relu(const Op& batch_norm);
 
 }  // namespace tessera

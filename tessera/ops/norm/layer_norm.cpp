@@ -74,8 +74,9 @@ class ChannelLayerNorm final : public Op {
  private:
   PixelNorm pixel_norm(const KernelArgs& args) const {
     const Range channels{0, args.types->output.channels()};
-    TESSERA_CHECK(args.out_box[1] == channels, "piece {} has not all {} channels of its pixels",
-                  to_string(args.out_box), channels.size());
+    TESSERA_CHECK(args.out_box[1] == channels,
+                  "piece {} does not have all {} channels of its pixels", to_string(args.out_box),
+                  channels.size());
     if (options_.affine)
       return {options_.epsilon, entries(args.parameters[0], channels),
               entries(args.parameters[1], channels)};

@@ -1,5 +1,5 @@
 #pragma once
-// What the normalisations share besides their loops (norm_kernels.h): the check of their input,
+// What the normalisations share besides their loops (kernels/norm.h): the check of their input,
 // their parameters and buffers by PyTorch's names, and running statistics, which a network that is
 // applied uses in place of those of its input.
 
@@ -18,12 +18,13 @@ namespace tessera {
 class HasRunningStatistics {
  public:
   virtual ~HasRunningStatistics() = default;
-  /// The operator that does, with the same parameters and buffers; null where none are tracked.
+  /// The operator that uses them, with the same parameters and buffers; null where none are
+  /// tracked.
   virtual std::shared_ptr<const Op> by_running_statistics() const = 0;
 };
 
-/// The operator that normalises by the running statistics; null where `op` is no normalisation or
-/// tracks none: then it stays as it is, as in PyTorch's eval mode.
+/// The operator that normalises by the running statistics; null where `op` is not a normalisation
+/// or tracks none: then it stays as it is, as in PyTorch's eval mode.
 std::shared_ptr<const Op> with_running_statistics(const Op& op);
 
 /// running = (1 - momentum) * running + momentum * now, in float64.
@@ -36,9 +37,9 @@ void check_norm_input(const ValueType& input, double epsilon);
 /// Throws InvalidInput unless it is in [0, 1].
 void check_momentum(double momentum);
 
-/// Throws InvalidInput where statistics are over one value, named for what it is one of. Its
-/// variance is zero, so the output would be the bias whatever the input, and a ReLU behind it would
-/// decide by rounding alone.
+/// Throws InvalidInput where statistics are over one value; `of` says of what there is only one.
+/// Its variance is zero, so the output would be the bias whatever the input, and a ReLU after it
+/// would decide by rounding alone.
 void check_not_alone(const ValueType& input, int64_t num_values, const std::string& of);
 
 /// name.weight of ones and name.bias of zeros.
@@ -65,8 +66,7 @@ at::Tensor with_one_spatial_axis(const at::Tensor& image);
 /// The entries of `range` in a vector, as float64.
 std::vector<double> entries(const at::Tensor& vector, const Range& range);
 
-/// Statistics are two numbers each for a row of things: first one number for all of them, then the
-/// other.
+/// Statistics hold two numbers for each of several things: all first numbers, then all second ones.
 std::span<double> first_half(const at::Tensor& statistics);
 std::span<double> second_half(const at::Tensor& statistics);
 

@@ -63,8 +63,8 @@ Statistics SampleNorm::forward_statistics(const NodeTypes& types) const {
   return {numbers, numbers};
 }
 
-/// Behind the numbers that are merged, a piece has its own sums for the gradients of the weights:
-/// to send them is less than to read input and gradient once more.
+/// After the numbers that are merged, a piece has its own sums for the gradients of the weights:
+/// sending them costs less than reading input and gradient once more.
 Statistics SampleNorm::backward_statistics(const NodeTypes& types) const {
   const int64_t numbers = 2 * cells_of(types.output).total();
   const int64_t of_weights = affine_ == Affine::kChannel ? 2 * types.output.channels() : 0;
@@ -151,20 +151,20 @@ void SampleNorm::forward(KernelArgs& args) const {
 }
 
 /// The gradient of what plane_norm() gives.
-at::Tensor SampleNorm::gradient_behind_norm(const KernelArgs& args) const {
+at::Tensor SampleNorm::gradient_after_norm(const KernelArgs& args) const {
   const at::Tensor gradient = args.grad_output.view(args.out_box);
   return affine_ == Affine::kElement ? gradient * slice(args.parameters[0], args.out_box)
                                      : gradient;
 }
 
-/// Sums of dxhat and of dxhat * xhat for each cell; behind them of dy and of dy * xhat for each
-/// channel, where channels have weights.
+/// Sums of dxhat and of dxhat * xhat for each cell, followed by those of dy and of dy * xhat for
+/// each channel, where channels have weights.
 void SampleNorm::sum_gradients(const KernelArgs& args, const at::Tensor& sums) const {
   sums.zero_();
   if (args.out_box.empty()) return;
   const PlaneNorm norm = plane_norm(args);
   std::vector<double> dy(norm.mean.size()), dy_xhat(norm.mean.size());
-  plane_gradient_sums(args.inputs[0].view(args.out_box), gradient_behind_norm(args), norm, dy,
+  plane_gradient_sums(args.inputs[0].view(args.out_box), gradient_after_norm(args), norm, dy,
                       dy_xhat);
   const Cells cells = cells_of(args.types->output);
   double* of_cells = sums.data_ptr<double>();
@@ -198,8 +198,8 @@ void SampleNorm::input_gradient(KernelArgs& args) const {
     mean_dxhat[plane] = first_half(args.merged_grad_statistics)[cell] / cells.count();
     mean_dxhat_xhat[plane] = second_half(args.merged_grad_statistics)[cell] / cells.count();
   });
-  normalise_gradient(args.inputs[0].view(args.out_box), gradient_behind_norm(args), norm,
-                     mean_dxhat, mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
+  normalise_gradient(args.inputs[0].view(args.out_box), gradient_after_norm(args), norm, mean_dxhat,
+                     mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
 }
 
 /// The piece's own sums, never the merged ones: gradients are summed over the ranks later.

@@ -62,7 +62,7 @@ class SampleNorm : public Op {
   Cells cells_of(const ValueType& type) const;
   std::vector<Moments> merged_moments(const MergeArgs& args) const;
   PlaneNorm plane_norm(const KernelArgs& args) const;
-  at::Tensor gradient_behind_norm(const KernelArgs& args) const;
+  at::Tensor gradient_after_norm(const KernelArgs& args) const;
   void sum_gradients(const KernelArgs& args, const at::Tensor& sums) const;
   void add_element_gradients(const KernelArgs& args) const;
 

@@ -1,5 +1,6 @@
 #pragma once
-// The sum of two values of one shape: the joint of a residual block. Nothing is kept for backward.
+// The sum of two values of one shape: where the branches of a residual block meet. Nothing is kept
+// for backward.
 
 #include <string>
 

@@ -36,7 +36,7 @@ struct ParameterOperand {
 ValueId arithmetic_with_parameter(Graph& graph, ValueId x, const std::string& name, Arithmetic how,
                                   const ParameterOperand& operand);
 
-/// With autograd, for the reference path.
+/// The same with autograd, for the reference path.
 at::Tensor reference_arithmetic(Arithmetic how, const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace tessera

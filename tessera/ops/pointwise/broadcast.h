@@ -1,7 +1,7 @@
 #pragma once
 // Broadcasting between shapes by PyTorch's rule: they are aligned at their last axes, an axis of
-// size 1 stretches, and a shape with fewer axes counts as having axes of size 1 in front. Which
-// part of an operand a box of the result reads.
+// size 1 stretches, and a shape with fewer axes counts as having axes of size 1 before its own.
+// Also: which part of an operand a box of the result reads.
 
 #include <optional>
 

@@ -13,7 +13,7 @@ namespace {
 
 using How = ChannelReductionOptions::How;
 
-/// In float64 and in the order of the channels, whatever the layout.
+/// Sums in float64 and in the order of the channels, whatever the layout.
 template <class T>
 void sum_tile(const PixelTile<const T>& x, int64_t channels, int64_t size, double divisor,
               const PixelTile<T>& y) {
@@ -74,8 +74,8 @@ class ChannelReduction final : public Op {
     ValueType type = inputs[0];
     if (type.element != Element::kReal || type.num_axes() < 2 ||
         type.axes[1].kind != AxisKind::kChannel || type.channels() < 1)
-      throw_error<InvalidInput>(
-          "input {} must be real, with batch and at least one channel in front", to_string(type));
+      throw_error<InvalidInput>("input {} must be real, with batch and at least one channel first",
+                                to_string(type));
     type.axes[1].size = 1;
     return type;
   }
@@ -84,7 +84,7 @@ class ChannelReduction final : public Op {
     if (!out[1].empty()) box[1] = {0, types.inputs[0].channels()};
     return box;
   }
-  /// For each output which channel it is.
+  /// For each output, the channel of the maximum.
   Saved saved(const Box& out, const NodeTypes& types) const override {
     if (how_ != How::kMax) return {};
     return {types.inputs[0].channels() <= 256 ? at::kByte : at::kInt, out.volume()};

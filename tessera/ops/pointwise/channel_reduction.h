@@ -16,7 +16,7 @@ struct ChannelReductionOptions {
   How how = How::kMean;
 };
 
-/// From batch x channels x space (or none) to batch x 1 x space. The operator's kind is
+/// Takes batch x channels x space (or none) to batch x 1 x space. The operator's kind is
 /// "channel_sum", "channel_mean" or "channel_max".
 ValueId channel_reduction(Graph& graph, ValueId x, const std::string& name,
                           const ChannelReductionOptions& options);

@@ -5,7 +5,7 @@
 // gradient at a kink is the one that PyTorch's autograd takes.
 //
 // Backward reads the output where the gradient is a formula of it, else the input, which costs
-// nothing behind a batch norm: outputs are recomputed from it. Affine functions need neither.
+// nothing after a batch norm: outputs are recomputed from it. Affine functions need neither.
 //
 // Example:
 //   ValueId y = pointwise(graph, x, "act1", {PointwiseFunction::kHardtanh, 0, 6});  // ReLU6
@@ -65,7 +65,7 @@ struct PointwiseOptions {
   double b = 0;
 };
 
-/// For any value of real numbers. The operator's kind is the function's name in PyTorch.
+/// Takes any value of real numbers. The operator's kind is the function's name in PyTorch.
 ValueId pointwise(Graph& graph, ValueId x, const std::string& name,
                   const PointwiseOptions& options);
 

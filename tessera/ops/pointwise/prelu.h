@@ -17,7 +17,7 @@ struct PreluOptions {
   double initial = 0.25;
 };
 
-/// For batch x channels, with or without space. The parameter is name.weight.
+/// Takes batch x channels, with or without space. The parameter is name.weight.
 ValueId prelu(Graph& graph, ValueId x, const std::string& name, const PreluOptions& options = {});
 
 }  // namespace tessera

@@ -9,7 +9,7 @@ namespace tessera {
 
 ValueId relu(Graph& graph, ValueId x, const std::string& name);
 
-/// The lowering fuses a batch norm with the ReLU behind it.
+/// The lowering fuses a batch norm with the ReLU after it.
 bool is_relu(const Op& op);
 
 }  // namespace tessera

@@ -60,8 +60,8 @@ class Softmax final : public Op {
     const ValueType& input = inputs[0];
     if (input.element != Element::kReal || input.num_axes() < 2 ||
         input.axes[1].kind != AxisKind::kChannel || input.channels() < 1)
-      throw_error<InvalidInput>(
-          "input {} must be real, with batch and at least one channel in front", to_string(input));
+      throw_error<InvalidInput>("input {} must be real, with batch and at least one channel first",
+                                to_string(input));
     return input;
   }
   /// All channels: they are never cut, so the output holds them too.

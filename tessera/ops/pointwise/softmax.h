@@ -15,7 +15,8 @@ struct SoftmaxOptions {
   Form form = Form::kSoftmax;
 };
 
-/// For batch x channels, with or without space. The operator's kind is "softmax" or "log_softmax".
+/// Takes batch x channels, with or without space. The operator's kind is "softmax" or
+/// "log_softmax".
 ValueId softmax(Graph& graph, ValueId x, const std::string& name,
                 const SoftmaxOptions& options = {});
 

@@ -22,7 +22,7 @@ struct AdaptiveAxis {
   Range out{0, 1};  // outputs of the piece
   Range in{0, 1};   // inputs that they read
 
-  /// The inputs of an output, counted from the begin of the image.
+  /// The inputs of an output, counted from the start of the image.
   Range window(int64_t output) const {
     return {output * input_size / output_size,
             ((output + 1) * input_size + output_size - 1) / output_size};
@@ -53,11 +53,11 @@ class AdaptiveGeometry {
   AdaptivePoolOptions options_;
 };
 
-/// A row of a piece's output: windows along D and H, counted from the begin of the needed box, and
+/// A row of a piece's output: windows along D and H, counted from the start of the needed box, and
 /// where the row lies among those of its plane.
 struct AdaptiveRow {
   int64_t plane;
-  int64_t d, h;  // from the begin of the piece
+  int64_t d, h;  // from the start of the piece
   Range depth, height;
 
   AdaptiveRow(const AdaptivePiece& piece, int64_t plane, int64_t row);
@@ -71,7 +71,7 @@ inline int64_t rows_per_plane(const AdaptivePiece& piece) {
   return piece[0].out.size() * piece[1].out.size();
 }
 
-/// Windows of the piece's outputs along W, counted from the begin of the needed box.
+/// Windows of the piece's outputs along W, counted from the start of the needed box.
 std::vector<Range> column_windows(const AdaptivePiece& piece);
 
 /// Calls visit(row, first output's index in the piece) for all rows of all planes, in parallel.

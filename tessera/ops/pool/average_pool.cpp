@@ -18,7 +18,7 @@ class Divisors {
         counts_[axis].push_back(count(piece[axis], o, options.count_include_pad));
   }
 
-  /// Of the part's columns.
+  /// The divisors of the part's columns.
   template <class T>
   void write(const RowPart& part, T* divisors) const {
     const int64_t first = part.columns.begin - piece_[2].out.begin;
@@ -29,7 +29,7 @@ class Divisors {
   }
 
  private:
-  /// PyTorch counts padding, but not what ceil mode reads behind it.
+  /// PyTorch counts padding, but not what ceil mode reads beyond it.
   static int64_t count(const PoolAxis& axis, int64_t output, bool include_padding) {
     if (!include_padding) return axis.taps_inside(output).size();
     const int64_t begin = axis.tap(output, 0);
@@ -100,7 +100,7 @@ class AveragePool final : public Op {
     if (inputs[0].num_spatial() == 3) check_kernel_fits(inputs[0]);
     return output;
   }
-  /// PyTorch's 3-D average pooling, alone of all, wants the kernel to fit without the padding.
+  /// Only PyTorch's 3-D average pooling wants the kernel to fit without the padding.
   void check_kernel_fits(const ValueType& input) const {
     const std::vector<int64_t> kernel = geometry_.kernel(3);
     for (int i = 0; i < 3; ++i)

@@ -97,7 +97,7 @@ class MaxPool final : public Op {
   Box needed(int, const Box& out, const NodeTypes& types) const override {
     return geometry_.needed(out, types);
   }
-  /// For each output which tap of its window it is.
+  /// For each output, the tap of its window that holds the maximum.
   Saved saved(const Box& out, const NodeTypes& types) const override {
     return {geometry_.kernel_volume(types) <= 255 ? at::kByte : at::kInt, out.volume()};
   }

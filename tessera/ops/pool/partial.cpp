@@ -20,8 +20,8 @@ ValueType partial_type(const ValueType& input, const std::vector<Box>& cells, in
   for (int axis = 2; axis < input.num_axes(); ++axis) space.push_back({0, input.axes[axis].size});
   for (const Box& cell : cells)
     if (cell.num_axes() != space.num_axes() || !space.contains(cell))
-      throw_error<InvalidInput>("cell {} lies not in the space {} of the input", to_string(cell),
-                                to_string(space));
+      throw_error<InvalidInput>("cell {} does not lie in the space {} of the input",
+                                to_string(cell), to_string(space));
   ValueType output;
   output.axes = {input.axes[0],
                  {AxisKind::kChannel, channels, -1, {}},
@@ -144,8 +144,8 @@ ValueType PartialLinear::infer_type(std::span<const ValueType> inputs) const {
   const ValueType output = partial_type(inputs[0], cells_, out_features_);
   const Shape shape = inputs[0].shape();
   if (Shape(shape.begin() + 2, shape.end()) != spatial_shape_)
-    throw_error<InvalidInput>("input {} has not the space {} of the weight", to_string(inputs[0]),
-                              to_string(spatial_shape_));
+    throw_error<InvalidInput>("input {} does not have the space {} of the weight",
+                              to_string(inputs[0]), to_string(spatial_shape_));
   return output;
 }
 

@@ -79,10 +79,10 @@ void for_zeroed_planes(const ImageView<T>& grad_x, Add&& add) {
   });
 }
 
-/// Visits, in scan order, the taps of the part's windows that lie inside the image:
-/// visit(k, d, h, w, outputs). Here k is the tap's index in the window; `outputs` are those of the
-/// columns for which it lies inside; d, h, w is where it lies for the first of them, counted from
-/// the begin of the needed box, and it lies one stride further along w for each next.
+/// Visits, in scan order, the taps of the part's windows that lie inside the image: visit(k, d, h,
+/// w, outputs). Here k is the tap's index in the window; `outputs` are those of the columns for
+/// which it lies inside; d, h, w is where it lies for the first of them, counted from the start of
+/// the needed box, and it lies one stride further along w for each next one.
 template <class Visit>
 void for_taps(const RowPart& part, Visit&& visit) {
   const auto& [depth, height, width] = part.piece;

@@ -1,5 +1,5 @@
 #pragma once
-// Puts values behind each other, along the channels (the skip connections of U-Nets and dense
+// Joins values one after the other, along the channels (the skip connections of U-Nets and dense
 // blocks) or along a spatial axis. Along the channels it moves no data between ranks where the
 // values are cut alike. It is recomputed rather than kept, because each part lives on as the output
 // of its producer.

@@ -164,7 +164,7 @@ class Interpolate final : public Op {
       throw_error<InvalidInput>("nearest interpolation has no aligned corners; use linear");
     if (options_.mode == InterpolationMode::kCubic && num_spatial != 2)
       throw_error<InvalidInput>(
-          "cubic interpolation of {} spatial axes; it is there for 2, as in PyTorch; use linear",
+          "cubic interpolation of {} spatial axes; it needs 2, as in PyTorch; use linear",
           num_spatial);
   }
 

@@ -5,8 +5,8 @@
 // an enlarged image is the larger of the two.
 //
 // Example:
-//   ValueId y = interpolate(graph, x, "up1", {.mode = InterpolationMode::kLinear, .scale = {2,
-//   2}});
+//   ValueId y = interpolate(graph, x, "up1",
+//                           {.mode = InterpolationMode::kLinear, .scale = {2, 2}});
 
 #include <cstdint>
 #include <string>

@@ -156,8 +156,8 @@ class Pad final : public Op {
   }
 
  private:
-  /// Those of `out` along an axis that are not empty, the image first: what it gives is stored, and
-  /// borders are added to it.
+  /// The segments of `out` along an axis that are not empty, the image first: its gradient is
+  /// stored, and those of the borders are added to it.
   std::vector<Segment> segments(int axis, const Range& out, const NodeTypes& types) const {
     const int first = types.inputs[0].first_spatial();
     if (axis < first) return {{out, out}};

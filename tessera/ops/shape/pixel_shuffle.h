@@ -1,8 +1,8 @@
 #pragma once
 // Rearrangements between channels and pixels, for two spatial axes as in PyTorch: pixel_shuffle
 // makes an image `factor` times as large from factor^2 channels for each of its own (sub-pixel
-// convolution, super-resolution), pixel_unshuffle is its inverse. And channel_shuffle, which mixes
-// the groups of grouped convolutions (ShuffleNet). Pieces need not lie on multiples of the factor.
+// convolution, super-resolution), pixel_unshuffle is its inverse. channel_shuffle mixes the groups
+// of grouped convolutions (ShuffleNet). Pieces need not lie on multiples of the factor.
 
 #include <cstdint>
 #include <string>

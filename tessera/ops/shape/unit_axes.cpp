@@ -7,13 +7,6 @@ namespace {
 
 constexpr int kMaxSpatial = 3;
 
-Box without_axis(const Box& box, int dropped) {
-  Box result;
-  for (int axis = 0; axis < box.num_axes(); ++axis)
-    if (axis != dropped) result.push_back(box[axis]);
-  return result;
-}
-
 Box with_axis(const Box& box, int added, const Range& range) {
   Box result;
   for (int axis = 0; axis <= box.num_axes(); ++axis) {

@@ -107,7 +107,7 @@ TEST_F(Stall, ACircleOfWaitsIsRecognised) {
     transport.finish(transport.start(batch));
   });
   for (int rank = 0; rank < 3; ++rank)
-    expect_contains(outcome.comm_errors[rank], "ranks 0, 1, 2 wait for each other in a circle");
+    expect_contains(outcome.comm_errors[rank], "ranks 0, 1, 2 wait for each other in a cycle");
 }
 
 TEST_F(Stall, AStallInsideACollectiveEndsAllMembers) {

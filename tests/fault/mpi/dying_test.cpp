@@ -1,6 +1,5 @@
 // Ranks that are killed or stopped for real, at any moment: the job ends, names the rank and
-// returns
-// 3. The ranks' own timeout is far beyond the watchdog's patience.
+// returns 3. The ranks' own timeout is far beyond the watchdog's patience.
 
 #include <fmt/format.h>
 
@@ -42,7 +41,7 @@ TEST_F(MpiDying, ACrashedRankIsNamed) {
 TEST_F(MpiDying, AStoppedRankIsFoundByItsSilence) {
   const JobResult result = play(4, "stop", {"2"});
   EXPECT_EQ(result.exit_code, 3);
-  expect_contains(result, "rank 2 has not been heard of for ");
+  expect_contains(result, "rank 2 has not been heard from for ");
   expect_contains(result, "it may be stopped or its node may be gone");
 }
 

@@ -75,7 +75,7 @@ TEST_F(MpiEnding, ARankThatComputesForTooLongIsNamedByAll) {
 TEST_F(MpiEnding, ACircleOfWaitsIsRecognised) {
   const JobResult result = play(3, "circle");
   EXPECT_EQ(result.exit_code, 3);
-  expect_contains(result, "ranks 0, 1, 2 wait for each other in a circle");
+  expect_contains(result, "ranks 0, 1, 2 wait for each other in a cycle");
 }
 
 TEST_F(MpiEnding, MemoryMayBeFreedAfterAnAbort) {

@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv) {
   using namespace tessera;
-  constexpr int kSkipped = 77;  // told to CTest
+  constexpr int kSkipped = 77;  // CTest counts it as a skip
   if (!mpi::available()) return kSkipped;
   if (mpi::launched()) return play_as_rank(argv[1], {argv + 2, argv + argc});
   testing::InitGoogleTest(&argc, argv);

@@ -1,4 +1,4 @@
-// Numbers that are none, in the data or because the loss diverges.
+// NaN and infinity, in the data or because the loss diverges.
 
 #include <fmt/format.h>
 
@@ -46,7 +46,7 @@ TEST_F(BadData, StopsAndNamesTheSampleWhicheverRankHoldsIt) {
       const Outcome outcome = play(with_data(write_data(row), "stop", launch));
       EXPECT_EQ(outcome.exit_code, 2);
       expect_contains(outcome.errors,
-                      "sample 7 of the data holds a value that is no finite number");
+                      "sample 7 of the data holds a value that is not a finite number");
       expect_contains(outcome.errors, "--on-nan skip");
       expect_whole_checkpoints();
     }

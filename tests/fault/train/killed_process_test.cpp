@@ -59,7 +59,7 @@ class KilledProcess : public TrainFault {
   bool kill_once(std::mt19937_64& random) {
     const int count = 1 + static_cast<int>(random() % 14);  // some four for each checkpoint
     const std::chrono::microseconds after(random() % 4 == 0 ? random() % 20'000 : random() % 400);
-    SCOPED_TRACE(fmt::format("{} us behind event {}", after.count(), count));
+    SCOPED_TRACE(fmt::format("{} us after event {}", after.count(), count));
     FolderEvents events(run() + "/checkpoints");
     EXPECT_TRUE(events.valid());
     Program program(command(), file("log"));

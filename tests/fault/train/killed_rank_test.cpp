@@ -52,7 +52,7 @@ class KilledRank : public TrainFault {
   /// Kills the rank some steps after the job has gone on.
   void kill_rank(const Words& more, int victim, int64_t steps) {
     const int64_t moment = last_step(run()) + steps;
-    SCOPED_TRACE(fmt::format("rank {} dies behind step {}", victim, moment));
+    SCOPED_TRACE(fmt::format("rank {} dies after step {}", victim, moment));
     Program job(command(more), file("log"));
     const std::map<int, pid_t> ranks = await_ranks(job);
     ASSERT_TRUE(ranks.contains(victim)) << job.errors();
@@ -105,7 +105,7 @@ TEST_F(KilledRank, ThatIsOnlyStoppedIsFoundByItsSilence) {
     ASSERT_TRUE(ranks.contains(victim)) << job.errors();
     ASSERT_TRUE(await([&] { return last_step(run()) >= moment || job.ended(); }));
     kill(ranks.at(victim), SIGSTOP);
-    expect_end(job, fmt::format("rank {} has not been heard of for ", victim));
+    expect_end(job, fmt::format("rank {} has not been heard from for ", victim));
   }
   expect_resumes_and_finishes();
 }

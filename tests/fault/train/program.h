@@ -1,7 +1,7 @@
 #pragma once
 // A program as a child process that a test may kill, stop and wait for. Its output goes to files,
 // so no pipe can block it. Orphans of a killed child become children of the test (a subreaper), so
-// that the destructor finds and kills every process that came of it, ranks included.
+// that the destructor finds and kills every process that it started, ranks included.
 //
 // Example:
 //   Program job({TESSERA_PROGRAM, "train", ...}, folder + "/log");
@@ -21,7 +21,7 @@
 
 namespace tessera {
 
-/// Far beyond what a busy machine needs; who waits that long has found a hang.
+/// Far beyond what a busy machine needs; a wait that long is a hang.
 constexpr std::chrono::seconds kLimit{60};
 
 /// Looks again and again; false where the condition has not come true in time.
@@ -59,7 +59,7 @@ class Program {
   std::optional<int> exit_code_;
 };
 
-/// Processes that came of this one and still live (stopped ones do, zombies do not).
+/// Descendants of this process that still live (stopped ones do, zombies do not).
 std::vector<pid_t> living_descendants();
 
 }  // namespace tessera

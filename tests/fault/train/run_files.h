@@ -1,5 +1,5 @@
 #pragma once
-// What a run leaves on the disk, read without the program's own code: the tests shall not trust the
+// What a run leaves on the disk, read without the program's own code: the tests must not trust the
 // code that they test.
 
 #include <cstdint>
@@ -18,8 +18,9 @@ int64_t last_step(const std::string& run);
 /// The checkpoints of a run, oldest first: "RUN/checkpoints/step-000004".
 std::vector<std::string> checkpoints(const std::string& run);
 
-/// Why a folder is no whole checkpoint: a file that is missing, text that is no JSON, tensors that
-/// are shorter or longer than both the state and their own header say. Empty where all is well.
+/// Why a folder is not a whole checkpoint: a file that is missing, text that is not JSON, tensors
+/// that are shorter or longer than both the state and their own header say. Empty where all is
+/// well.
 std::string fault_of_checkpoint(const std::string& folder);
 
 /// Writes float32 values as a .npy file of this shape.

@@ -28,7 +28,7 @@ class ResizeModes(nn.Module):
 
 @case((2, 3, 13, 16), loss="mse")
 class ResizeFactors(nn.Module):
-    """Factors that are no whole numbers: PyTorch then uses the factor itself, not the sizes."""
+    """Factors that are not whole numbers: PyTorch then uses the factor itself, not the sizes."""
 
     def __init__(self):
         super().__init__()

@@ -116,7 +116,7 @@ def deflated(path):
 
 @file(DAMAGED)
 def code_is_no_code(path):
-    replace_member(path, CODE, b"\xff\xfe this is no Python {{{")
+    replace_member(path, CODE, b"\xff\xfe this is not Python {{{")
 
 
 @file(DAMAGED)

@@ -1,4 +1,4 @@
-"""What users hand over by mistake: files that are no TorchScript archives at all."""
+"""What users hand over by mistake: files that are not TorchScript archives at all."""
 
 import gzip
 import os

@@ -9,7 +9,7 @@ from .refusal import network
 
 
 class Conv(nn.Module):
-    """Something to train in front of what is refused."""
+    """Something to train before what is refused."""
 
     def __init__(self, channels=4):
         super().__init__()

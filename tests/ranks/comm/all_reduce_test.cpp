@@ -6,12 +6,12 @@
 #include <cstring>
 #include <string>
 
-#include "tessera/base/collective_traffic.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/collectives.h"
 #include "tessera/comm/decorators.h"
 #include "tessera/comm/threads/threads.h"
 #include "tests/ranks/comm/pattern.h"
+#include "tests/ranks/comm/traffic.h"
 #include "tests/ranks/comm/watched.h"
 
 namespace tessera::all_reduce_test {

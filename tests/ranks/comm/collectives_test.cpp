@@ -1,7 +1,6 @@
 // Gather, broadcast and barrier over groups.
 
 #include "tessera/comm/collectives.h"
-#include "tessera/base/collective_traffic.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +10,7 @@
 #include "tessera/comm/decorators.h"
 #include "tessera/comm/threads/threads.h"
 #include "tests/ranks/comm/pattern.h"
+#include "tests/ranks/comm/traffic.h"
 #include "tests/ranks/comm/watched.h"
 
 namespace tessera::collectives_test {

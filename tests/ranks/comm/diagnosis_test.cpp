@@ -29,7 +29,7 @@ TEST(Diagnosis, IgnoresRanksOutOfReach) {
 
 TEST(Diagnosis, RecognisesACircle) {
   EXPECT_EQ(explain_stall({{1}, {2}, {0}, {}}, 0),
-            "ranks 0, 1, 2 wait for each other in a circle: their messages differ in order");
+            "ranks 0, 1, 2 wait for each other in a cycle: their messages differ in order");
 }
 
 TEST(Diagnosis, ShortensLongLists) {

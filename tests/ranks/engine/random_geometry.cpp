@@ -103,7 +103,7 @@ class GeometryMaker {
     return tessera::slice(graph_, x_, name_, options);
   }
 
-  /// Of values that agree but for one axis; of a value and itself where there is no other.
+  /// Joins values that agree but for one axis; a value and itself where there is no other.
   ValueId concat() {
     const int axis = static_cast<int>(draw_.integer(1, num_spatial() + 1));
     std::vector<ValueId> partners;

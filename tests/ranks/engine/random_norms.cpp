@@ -29,7 +29,7 @@ void add_random_affine(Graph& graph, const std::string& name, const Shape& shape
         {name + suffix, shape, ParameterRole::kTrainable, {Initial::Kind::kUniform, bound}});
   };
   add(".weight", 1.5);
-  add(".bias", 0.3);  // small: with all values positive, the mean behind a ReLU would be the bias
+  add(".bias", 0.3);  // small: with all values positive, the mean after a ReLU would be the bias
 }
 
 void add_random_running(Graph& graph, const std::string& name, int64_t channels, Draw& draw) {

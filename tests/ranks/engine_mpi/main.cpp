@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-constexpr int kSkipped = 77;      // CTest's word for it
+constexpr int kSkipped = 77;      // CTest counts it as a skip
 constexpr int kRandomCases = 24;  // per number of ranks
 constexpr int kRandomStages = 8;
 

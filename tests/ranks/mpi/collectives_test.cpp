@@ -11,10 +11,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "tessera/base/collective_traffic.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/decorators.h"
 #include "tests/ranks/comm/pattern.h"
+#include "tests/ranks/comm/traffic.h"
 #include "tests/ranks/mpi/world.h"
 
 namespace tessera::collectives_test {

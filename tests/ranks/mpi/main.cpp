@@ -17,7 +17,7 @@ namespace {
 
 Transport* shared_world = nullptr;
 
-/// Of ranks other than 0 only failures are worth reading.
+/// Prints only failures on ranks other than 0.
 class FailuresOnly : public testing::EmptyTestEventListener {
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (result.failed())
@@ -76,7 +76,7 @@ Group everyone() {
 
 int main(int argc, char** argv) {
   using namespace tessera;
-  constexpr int kSkipped = 77;  // told to CTest
+  constexpr int kSkipped = 77;  // CTest counts it as a skip
   std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe").string()};
   command.insert(command.end(), argv + 1, argv + argc);
   testing::InitGoogleTest(&argc, argv);

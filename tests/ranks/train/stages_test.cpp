@@ -140,7 +140,7 @@ TEST_F(Stages, ReadAndWriteWholeFiles) {
   }
 }
 
-/// A weight of the first stage is no number, so no step is: all ranks leave them out, and running
+/// A weight of the first stage is NaN, and so is every step: all ranks leave them out, and running
 /// statistics go back to what they were, on every stage.
 TEST_F(Stages, LeaveBadStepsOutTogether) {
   const Graph graph = with_micro_batch_norm(network_with_norm(4), 2);

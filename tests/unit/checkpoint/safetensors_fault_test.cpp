@@ -77,13 +77,13 @@ TEST(SafetensorsFault, InAnEntry) {
   expect_fault(R"({"x":{"dtype":8,"shape":[8],"data_offsets":[0,8]}})", "dtype 8");
   expect_fault(one("F8_E4M3", "[8]", "[0,8]"), "F8_E4M3");
   expect_fault(one("f32", "[2]", "[0,8]"), "can be read: BOOL");
-  expect_fault(one("U8", "8", "[0,8]"), "shape that is no list");
-  expect_fault(one("U8", "[-8]", "[0,8]"), "shape that is no list");
-  expect_fault(one("U8", "[8.0]", "[0,8]"), "shape that is no list");
-  expect_fault(one("U8", "[\"8\"]", "[0,8]"), "shape that is no list");
+  expect_fault(one("U8", "8", "[0,8]"), "shape that is not a list");
+  expect_fault(one("U8", "[-8]", "[0,8]"), "shape that is not a list");
+  expect_fault(one("U8", "[8.0]", "[0,8]"), "shape that is not a list");
+  expect_fault(one("U8", "[\"8\"]", "[0,8]"), "shape that is not a list");
   expect_fault(one("U8", "[8]", "[0,8,8]"), "3 data_offsets");
   expect_fault(one("U8", "[8]", "[0,1e400]"), "not JSON");
-  expect_fault(one("U8", "[8]", "[0,8.0]"), "data_offsets that is no list");
+  expect_fault(one("U8", "[8]", "[0,8.0]"), "data_offsets that is not a list");
 }
 
 TEST(SafetensorsFault, InASize) {

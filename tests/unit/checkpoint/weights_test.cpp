@@ -140,7 +140,7 @@ TEST(Weights, DenseNetsFirstNamesAreUnderstood) {
   EXPECT_TRUE(has(message, "conv.2.weight (2) is not in the model")) << message;
 }
 
-/// A tied parameter has two names in PyTorch's state dict; constants of the code are no weights.
+/// A tied parameter has two names in PyTorch's state dict; constants of the code are not weights.
 TEST(Weights, TiedNamesAndConstants) {
   const ScratchFolder folder;
   Graph graph;

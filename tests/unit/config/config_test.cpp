@@ -153,7 +153,7 @@ TEST(Config, ErrorsOfTheFileSayWhereAndWhatIsLegal) {
   expect_file_refused("[placement]\npieces = '2x2,1x1'", "is not a list of sizes");
   expect_file_refused("[placement]\nschedule = '2f2b'",
                       "use one of sequential, gpipe, 1f1b, interleaved, zero-bubble, gems");
-  expect_file_refused("[placement]\nstages = 0", "0 must be at least 1");
+  expect_file_refused("[placement]\nstages = 0", "0 must be in [1, 4096]");
   expect_file_refused("[placement]\nstages = 2\nplan = 'p.json'", "excludes");
 }
 

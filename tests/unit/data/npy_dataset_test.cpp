@@ -102,7 +102,7 @@ TEST_F(NpyDatasetTest, IgnoredLabels) {
   images<float>("<f4", "(1, 1, 4)", 4);
   targets<uint8_t>("|u1", "(1, 4)", {0, 255, 1, 255});
   const auto data = open({1, 4}, ",ignore=255");
-  EXPECT_EQ(data->num_classes(), 2);  // 255 is no class
+  EXPECT_EQ(data->num_classes(), 2);  // 255 is not a class
   at::Tensor labels = at::empty({4}, at::kLong);
   data->load_target(0, Box::whole({4}), labels);
   EXPECT_TRUE(labels.equal(at::tensor({0, -100, 1, -100}, at::kLong)));
@@ -143,7 +143,11 @@ TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
   targets<uint8_t>("|u1", "(2,)", {0, 1});
   EXPECT_NE(refusal({3, 4, 6}).find("the file's shape is 2x3x4x5"), std::string::npos);
   EXPECT_NE(refusal({3, 4}).find("the file's shape is 2x3x4x5"), std::string::npos);
-  EXPECT_NE(refusal({3, 4, 5}, ",classses=3").find("unknown option"), std::string::npos);
+  EXPECT_NE(
+      refusal({3, 4, 5}, ",classses=3").find("has no option 'classses'; legal: classes, ignore"),
+      std::string::npos);
+  EXPECT_NE(refusal({3, 4, 5}, ",classes=0").find("classes=0 must be an integer from 1 to 65536"),
+            std::string::npos);
   images<float>("<f4", "(4,)", 4);
   EXPECT_NE(refusal({1, 4}).find("samples x channels"), std::string::npos);
   images<float>("<f4", "(0, 1, 4)", 0);

@@ -1,4 +1,4 @@
-// Files that are not what they claim: each is refused with words that tell what is wrong, and none
+// Files that are not what they claim: each is refused with words that say what is wrong, and none
 // makes the reader read beyond the file.
 
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ std::vector<Hostile> hostile_files() {
       {"nothing", "", "is empty"},
       {"one byte", "\x93", "too few"},
       {"magic only", kGood.substr(0, 6), "too few"},
-      {"text", "hello, this is no array at all", "no .npy file"},
-      {"wrong magic", magic, "no .npy file"},
+      {"text", "hello, this is not an array at all", "not a .npy file"},
+      {"wrong magic", magic, "not a .npy file"},
       {"version 3", version, "version 3.0"},
       {"version 1.1", minor, "version 1.1"},
       {"length cut", npy_bytes("", "", 2).substr(0, 10), "truncated"},
@@ -76,7 +76,7 @@ std::vector<Hostile> hostile_files() {
       {"unknown key", file_with("{'evil': 1, 'shape': (4,)}"), "'evil' is unknown"},
       {"no braces", file_with("'descr': '<f4'"), "'{' should be here"},
       {"empty header", npy_bytes("", std::string(16, '\1')), "'{' should be here"},
-      {"text behind", file_with(dictionary("'<f4'", "False", "(4,)") + "import os"), "after the"},
+      {"text after", file_with(dictionary("'<f4'", "False", "(4,)") + "import os"), "after the"},
       {"open quote", file_with("{'descr"), "does not end"},
       {"zeros", npy_bytes(std::string(60, '\0'), std::string(16, '\1')), "malformed"},
   };
@@ -96,7 +96,7 @@ TEST(NpyHostile, EachFileIsRefusedWithItsReason) {
   EXPECT_NO_THROW(NpyArray(folder.file("good.npy")));
 }
 
-TEST(NpyHostile, WhatIsNoFile) {
+TEST(NpyHostile, WhatIsNotAFile) {
   const ScratchFolder folder;
   EXPECT_NE(message_of<InvalidInput>([&] {
               NpyArray array(folder.file("none.npy"));

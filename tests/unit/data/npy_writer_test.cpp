@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "tessera/base/error.h"
@@ -79,29 +80,38 @@ TEST(NpyWriter, TheNameAppearsWithCommitOnly) {
     const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
     writer->write(Box::whole({100}), at::ones({100}));
     EXPECT_EQ(read_bytes(path), "old");
-    EXPECT_TRUE(fs::exists(NpyWriter::temporary_name(path)));
+    EXPECT_TRUE(fs::exists(TemporaryFile::name_for(path)));
   }
   EXPECT_EQ(read_bytes(path), "old");
-  EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
-  write_bytes(NpyWriter::temporary_name(path), std::string(100000, 'x'));  // left by a killed run
+  EXPECT_FALSE(fs::exists(TemporaryFile::name_for(path)));
+  write_bytes(TemporaryFile::name_for(path), std::string(100000, 'x'));  // left by a killed run
   const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
   writer->commit();
   EXPECT_EQ(NpyArray(path).shape(), Shape{100});
-  EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
+  EXPECT_FALSE(fs::exists(TemporaryFile::name_for(path)));
   EXPECT_THROW(writer->commit(), InternalError);
 }
 
 TEST(NpyWriter, AGuestLeavesTheFileAlone) {
   const ScratchFolder folder;
   const std::string path = folder.file("out.npy");
-  EXPECT_THROW(NpyWriter::attach(path), InvalidInput);
+  expect_refusal([&] { NpyWriter::attach(path); }, "a folder that all machines share");
   const auto creator = NpyWriter::create(path, NpyType::kUint8, {4});
   {
     const auto guest = NpyWriter::attach(path);
     EXPECT_EQ(guest->shape(), Shape{4});
     EXPECT_THROW(guest->commit(), InternalError);
   }
-  EXPECT_TRUE(fs::exists(NpyWriter::temporary_name(path)));
+  EXPECT_TRUE(fs::exists(TemporaryFile::name_for(path)));
+}
+
+TEST(NpyWriter, ASecondCreatorIsRefused) {
+  const ScratchFolder folder;
+  const auto creator = NpyWriter::create(folder.file("out.npy"), NpyType::kUint8, {4});
+  expect_refusal([&] { NpyWriter::create(folder.file("out.npy"), NpyType::kUint8, {4}); },
+                 "another process is writing it");
+  creator->commit();
+  EXPECT_EQ(NpyArray(folder.file("out.npy")).shape(), Shape{4});
 }
 
 TEST(NpyWriter, NumbersThatDoNotFitAreRefused) {
@@ -122,7 +132,7 @@ TEST(NpyWriter, ADiskWithoutRoomIsAnErrorBeforeAnythingIsWritten) {
   const std::string message = message_of<InvalidInput>(
       [&] { NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 50}); });
   EXPECT_NE(message.find("free some space"), std::string::npos) << message;
-  EXPECT_FALSE(fs::exists(NpyWriter::temporary_name(path)));
+  EXPECT_FALSE(fs::exists(TemporaryFile::name_for(path)));
   EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 62}), InvalidInput);
   EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {-1}), InvalidInput);
 }

@@ -19,7 +19,7 @@ TEST(Open, KnowsItsNames) {
   for (const char* spec : {"", ":", "tiff:x", "Synthetic", "npyx:a,b"})
     EXPECT_NE(message_of<InvalidInput>([&] {
                 open_dataset(spec, {1, 64}, 1);
-              }).find("no known data set"),
+              }).find("not a known data set"),
               std::string::npos);
   for (const char* spec : {"npy", "npy:", "npy:a.npy", "npy:a.npy,", "npy:,b.npy"})
     EXPECT_NE(message_of<InvalidInput>([&] {

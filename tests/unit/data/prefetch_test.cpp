@@ -124,14 +124,14 @@ TEST(Prefetch, AFailureReachesTheRequestOfItsBatch) {
   }
   EXPECT_THROW(f.taken(prefetch, kImages, 2), InvalidInput);
   EXPECT_THROW(f.taken(prefetch, kImages, 2), InvalidInput);  // on the spot
-  // The data is mended, or the batch skipped: both go on.
+  // The data is fixed, or the batch skipped: both go on.
   f.data.bad_sample = -1;
   EXPECT_TRUE(f.taken(prefetch, kImages, 2).equal(f.direct(kImages, 2)));
   EXPECT_TRUE(f.taken(prefetch, kTargets, 2).equal(f.direct(kTargets, 2)));
   EXPECT_TRUE(f.taken(prefetch, kImages, 3).equal(f.direct(kImages, 3)));
 }
 
-TEST(Prefetch, AFailureThatNobodyAskedForIsNone) {
+TEST(Prefetch, AFailureThatNobodyAskedForIsIgnored) {
   Fixture f;
   f.data.bad_sample = 0;
   Prefetch prefetch(f.loader, {kImages}, {});

@@ -23,7 +23,7 @@ namespace {
 
 using Halo = std::vector<HaloAxis>;
 
-/// Of the last operator that `build(graph, image)` adds.
+/// The halo of the last operator that `build(graph, image)` adds.
 template <class Build>
 Halo halo_of(const Shape& shape, Build build) {
   Graph graph = image_graph(shape);

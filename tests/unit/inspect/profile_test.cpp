@@ -45,7 +45,7 @@ TEST(Profile, CountsALittleNetwork) {
   EXPECT_EQ(conv.flops, 2.0 * (4 * 64) * (2 * 9));
   EXPECT_EQ(conv.output_bytes, 4 * 64 * 4);
   EXPECT_FALSE(conv.has_statistics);
-  EXPECT_EQ(row(profiled, "norm").parameters, 4 + 4);  // running statistics are no parameters
+  EXPECT_EQ(row(profiled, "norm").parameters, 4 + 4);  // running statistics are not parameters
   EXPECT_TRUE(row(profiled, "norm").has_statistics);
   EXPECT_EQ(row(profiled, "relu").flops, 4 * 64);
   EXPECT_EQ(row(profiled, "pool").flops, 4 * 16 * 4);

@@ -103,7 +103,7 @@ TEST(ReceptiveField, FollowsACrop) {
   EXPECT_EQ(receptive_fields(graph)[2].axes[0].range, (Range{29, 32}));
 }
 
-TEST(ReceptiveField, LabelsAreNoImage) {
+TEST(ReceptiveField, LabelsAreNotAnImage) {
   Graph graph = image_graph({1, 3, 16, 16});
   cross_entropy(graph, 0, add_target(graph, 0, "target"), "loss");
   EXPECT_EQ(field_text(graph, "loss"), "1x1");

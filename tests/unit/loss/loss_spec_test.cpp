@@ -102,11 +102,12 @@ TEST(LossSpec, RefusesWithTheLegalValues) {
   expect_refusal("*dice", "the factor ''");
   expect_refusal("inf*dice", "the factor 'inf'");
   expect_refusal("1e+3*dice", known);
-  expect_refusal("dice:", "[loss dice] nothing follows the ':'");
-  expect_refusal("dice:gamma=2", "no option is called 'gamma'; legal: activation, smooth");
-  expect_refusal("mse:beta=1", "no option is called 'beta'; it has none");
-  expect_refusal("dice:average", "'average' is no option; write key=value");
-  expect_refusal("dice:average=", "'average=' is no option");
+  expect_refusal("dice:",
+                 "[loss dice] nothing follows the ':'; write key=value; legal: activation, ");
+  expect_refusal("dice:gamma=2", "[loss dice] has no option 'gamma'; legal: activation, smooth");
+  expect_refusal("mse:beta=1", "[loss mse] has no option 'beta'; it takes none");
+  expect_refusal("dice:average", "'average' is not an option; write key=value");
+  expect_refusal("dice:average=", "'average=' is not an option");
   expect_refusal("dice:smooth=1,smooth=2", "option 'smooth' is given twice");
   expect_refusal("dice:average=all", "average=all must be one of: sample, batch");
   expect_refusal("dice:smooth=-1", "smooth=-1 must be a number from 0 to");

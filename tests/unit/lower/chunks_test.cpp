@@ -143,7 +143,7 @@ TEST(StagesOfNodes, EveryNodeNeedsOne) {
   }
   plan.stage_of.erase("second");
   expect_refusal([&] { stages_of_nodes(graph, plan); }, "which stage node second belongs to");
-  EXPECT_EQ(stages_of_nodes(graph, Plan{}), (std::vector<int>{0, 0}));  // of one, nobody asks
+  EXPECT_EQ(stages_of_nodes(graph, Plan{}), (std::vector<int>{0, 0}));  // one stage needs no names
 }
 
 TEST(StagesOfNodes, WhatTheLoweringMadeStaysWithWhatItWasMadeFrom) {

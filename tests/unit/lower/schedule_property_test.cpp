@@ -23,7 +23,7 @@ std::vector<TaskKind> kinds_of_tasks(const Pipeline& pipeline, ScheduleKind kind
   return {TaskKind::kForward, TaskKind::kBackward, TaskKind::kWeight};
 }
 
-/// Every task once, on its stage, behind the tasks that it waits for, one at a time on a stage.
+/// Every task once, on its stage, after the tasks that it waits for, one at a time on a stage.
 void expect_a_possible_run(const Tasks& tasks, const Pipeline& pipeline, ScheduleKind kind) {
   std::map<Key, size_t> position;
   std::vector<double> free_at(pipeline.num_stages, 0);

@@ -58,7 +58,7 @@ TEST(ScheduleDrawing, ZeroBubble) {
 )");
 }
 
-// Micro-batch 1 enters at the last stage, behind the backward of micro-batch 0.
+// Micro-batch 1 enters at the last stage, after the backward of micro-batch 0.
 TEST(ScheduleDrawing, Gems) {
   EXPECT_EQ(drawn(Pipeline::chain(4, 4, 2), kGems), R"(
 0 | F0  .  .  .  .  .  .  .  .  . B0 B0 F1 B1 B1  .  .  .  .  .  .

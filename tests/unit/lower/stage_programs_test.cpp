@@ -52,7 +52,7 @@ Graph small_unet() {
 
 // ---- Parameters ---------------------------------------------------------------------------------
 
-/// Of every rank: the parameters of the nodes that its stage has.
+/// For every rank, the parameters of the nodes of its stage.
 std::vector<std::set<ParameterId>> expected_parameters(const Graph& graph, const Plan& plan) {
   std::vector<std::set<ParameterId>> of_rank(plan.num_ranks());
   for (const Node& node : graph.nodes())
@@ -164,7 +164,7 @@ Traffic sent(const Lowered& lowered) {
   return traffic;
 }
 
-/// Every value once to each stage that reads it, and its gradient back: of stages of one rank.
+/// Every value once to each stage that reads it, and its gradient back, for stages of one rank.
 Traffic straight_ways(const Graph& graph, const Plan& plan) {
   Traffic traffic;
   for (const Value& value : graph.values()) {

@@ -139,7 +139,7 @@ class PieceRun {
     return dense;
   }
 
-  /// Of each micro-batch for itself; buffers are updated once, from all of them.
+  /// Statistics of each micro-batch by itself; buffers are updated once, from all of them.
   void run_forward_statistics() {
     const Statistics statistics = op_.forward_statistics(test_.types);
     if (statistics.merged == 0) return;

@@ -90,7 +90,7 @@ TEST(Clip, LeavesGradientsAloneWhereTheNormIsNotFinite) {
   }
 }
 
-TEST(Clip, RefusesANormThatIsNoLimit) {
+TEST(Clip, RefusesANormThatIsNotALimit) {
   expect_refusal([] { clip_gradients({at::ones({2})}, 1, 0); }, "[clip] a gradient norm of 0");
   expect_refusal([] { clip_gradients({at::ones({2})}, 1, -1); }, "give one above 0");
 }

@@ -94,7 +94,7 @@ TEST(LearningRate, OneCycleWithoutOneOfItsPhasesStaysFinite) {
     }
 }
 
-TEST(LearningRate, WarmUpClimbsInFrontOfAnySchedule) {
+TEST(LearningRate, WarmUpClimbsBeforeAnySchedule) {
   for (Schedule schedule :
        {Schedule::kConstant, Schedule::kStep, Schedule::kCosine, Schedule::kOneCycle}) {
     LearningRateOptions options{.schedule = schedule, .learning_rate = 0.1, .total_steps = 20};

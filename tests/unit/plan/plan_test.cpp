@@ -89,14 +89,14 @@ TEST(Plan, RefusesStagesOfOtherTypes) {
   } catch (const InvalidInput& error) {
     EXPECT_NE(
         std::string(error.what())
-            .find("2f2b is none; use sequential, gpipe, 1f1b, interleaved, zero-bubble, gems"),
+            .find("2f2b is unknown; use sequential, gpipe, 1f1b, interleaved, zero-bubble, gems"),
         std::string::npos)
         << error.what();
   }
 }
 
 /// A count that is cut off, or wraps round, would be another plan than the one in the file.
-TEST(Plan, RefusesNumbersThatAreNoCounts) {
+TEST(Plan, RefusesNumbersThatAreNotCounts) {
   for (const char* bad : {R"({"data": 1.5})", R"({"space": [1.5, 2]})", R"({"micro_batches": 2.5})",
                           R"({"stages": [[1, 1], [2.5, 1]]})", R"({"stage_of": {"a": 0.5}})",
                           R"({"stage_of": {"a": true}})", R"({"stage_of": {"a": 4294967296}})"})

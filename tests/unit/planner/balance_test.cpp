@@ -167,7 +167,7 @@ TEST(Balance, RefusesStagesThatDoNotFit) {
   refused("[[\"*\"], [\"\"]]", "give names of nodes");
   refused("[[\"*\"], [3]]", "stage 1 holds 3");
   for (const char* text : {"", "{}", "[1, 2]", "[[\"*\"], \"loss\"]", "[["})
-    refused(text, "no JSON list");
+    refused(text, "not a JSON list");
 }
 
 }  // namespace

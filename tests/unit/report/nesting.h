@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// As viewers read them, events of one rank lie one behind the other or inside an earlier one; what
+/// As viewers read them, events of one rank lie one after the other or inside an earlier one; what
 /// overlaps in part is dropped.
 inline void expect_nested(const std::vector<TraceEvent>& events) {
   const nlohmann::json trace = nlohmann::json::parse(to_chrome_trace(events, {}));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "tests/unit/refusal.h"
@@ -85,6 +86,13 @@ TEST(MetricsFile, RefusesAFileThatIsNotItsOwn) {
   write_bytes(folder / "metrics.csv", "step,loss,lr\n1,0.5,0.1\nhello\n");
   expect_refusal([&] { MetricsFile(folder / "metrics.csv", kColumns, 1); },
                  "metrics.csv:3: \"hello\" does not start with a step");
+}
+
+TEST(MetricsFile, AFileThatCannotBeReadIsNoEmptyOne) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder / "metrics.csv");
+  expect_refusal([&] { MetricsFile(folder / "metrics.csv", kColumns, 1); },
+                 "[metrics] cannot read");
 }
 
 TEST(MetricsFile, RefusesAFolderThatIsNotThere) {

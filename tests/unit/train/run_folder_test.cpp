@@ -110,10 +110,9 @@ TEST(RunFolder, ResumesOverADescriptionThatCannotBeRead) {
 TEST(RunFolder, RefusesAFolderThatCannotBe) {
   const ScratchFolder scratch;
   write_bytes(scratch / "file", "x");
-  expect_refusal([&] { RunFolder(scratch / "file"); }, "[run folder] cannot");
+  expect_refusal([&] { RunFolder(scratch / "file"); }, "cannot make the folder");
   expect_refusal([&] { RunFolder(scratch / "file/run"); }, "Not a directory");
-  expect_refusal([&] { RunFolder("/proc/tessera/run"); },
-                 "give a folder that can be written with --run");
+  expect_refusal([&] { RunFolder("/proc/tessera/run"); }, "--run gives the run's folder");
   expect_refusal([&] { RunFolder(""); }, "the path is empty");
 }
 
@@ -128,14 +127,18 @@ TEST(RunFolder, RefusesAFolderWithoutRights) {
 TEST(RunFolder, AFullDiskLeavesTheOldFile) {
   const ScratchFolder scratch;
   const RunFolder folder(scratch / "run");
-  replace_file(folder.file("run.json"), "old");
-  const std::string text(100'000, 'x');
+  write_bytes(folder.file("run.json"), "old");
+  RunDescription large = description();
+  large.config_json = fmt::format("{{\"text\": \"{}\"}}", std::string(100'000, 'x'));
+  std::string message;
   {
     const FileSizeLimit limit(5000);
-    expect_refusal([&] { replace_file(folder.file("run.json"), text); }, "File too large");
+    message = refusal([&] { folder.write_description(large); });
   }
+  EXPECT_TRUE(has(message, folder.file("run.json") + ": File too large")) << message;
+  EXPECT_TRUE(has(message, "a run that is started again resumes")) << message;
   EXPECT_EQ(read_bytes(folder.file("run.json")), "old");
-  EXPECT_FALSE(std::filesystem::exists(folder.file("run.json.tmp")));
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"run.json"});
 }
 
 TEST(RunFolder, MetricsOnAFullDiskAreAnErrorAndGoOnAfterIt) {
@@ -152,7 +155,7 @@ TEST(RunFolder, MetricsOnAFullDiskAreAnErrorAndGoOnAfterIt) {
             ++written;
           }
         },
-        "cannot write");
+        "cannot write to " + path);
   }
   ASSERT_GT(written, 10);
   MetricsFile resumed(path, {"loss"}, written - 3);

@@ -33,7 +33,7 @@ TEST(Build, InputsOutputAndLoss) {
   for (const ModelInfo& model : models()) {
     SCOPED_TRACE(model.name);
     const Graph graph =
-        model.build(ModelOptions(model.name, model.options, {}), model.default_input);
+        model.build(ModelOptions(model.name, "", model.options), model.default_input);
     ASSERT_EQ(graph.inputs().size(), 2u);
     EXPECT_EQ(graph.value(graph.inputs()[0]).name, "image");
     EXPECT_EQ(graph.value(graph.inputs()[1]).name, "target");

@@ -134,7 +134,7 @@ TEST(Classifiers, IdentitiesOfPreActivationAreBare) {
   const auto shortcut = [&](const std::string& block) {
     return inputs_of(graph, block + ".add")[1];
   };
-  EXPECT_EQ(shortcut("stage1.0"), "stage1.0.relu1");  // the first block splits behind it
+  EXPECT_EQ(shortcut("stage1.0"), "stage1.0.relu1");  // the first block splits after it
   EXPECT_EQ(shortcut("stage1.1"), "stage1.0.add");
   EXPECT_EQ(shortcut("stage2.0"), "stage2.0.shortcut");
   EXPECT_EQ(shortcut("stage2.1"), "stage2.0.add");

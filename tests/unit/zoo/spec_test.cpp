@@ -70,23 +70,23 @@ TEST(Spec, RefusesUnknownModelsAndNamesTheKnown) {
 }
 
 TEST(Spec, RefusesMalformedOptionsAndNamesTheLegal) {
-  const std::string legal = "write unet2d:base=...,depth=...,classes=...,norm=...";
-  const std::pair<const char*, const char*> cases[] = {
-      {"unet2d:", "an option is missing in ':'"},
-      {"unet2d:,", "an option is missing in ':,'"},
-      {"unet2d:base=4,", "an option is missing"},
-      {"unet2d:base=4,,depth=2", "an option is missing"},
-      {"unet2d:=4", "an option is missing"},
-      {"unet2d:base", "option 'base' has no value"},
-      {"unet2d:base=", "option 'base' has no value"},
-      {"unet2d:base=4,depth", "option 'depth' has no value"},
-      {"unet2d:base=4,base=4", "option 'base' is given twice"},
+  const std::string legal = "; write key=value; legal: base, depth, classes, norm";
+  const std::pair<const char*, std::string> cases[] = {
+      {"unet2d:", "[unet2d] nothing follows the ':'"},
+      {"unet2d:,", "[unet2d] '' is not an option"},
+      {"unet2d:base=4,", "'' is not an option"},
+      {"unet2d:base=4,,depth=2", "'' is not an option"},
+      {"unet2d:=4", "'=4' is not an option"},
+      {"unet2d:base", "'base' is not an option"},
+      {"unet2d:base=", "'base=' is not an option"},
+      {"unet2d:base=4,depth", "'depth' is not an option"},
   };
   for (const auto& [spec, what] : cases) {
-    expect_refusal(spec, {}, what);
-    expect_refusal(spec, {}, legal);
+    expect_refusal(spec, {}, what + legal);
     EXPECT_THROW(find_model(spec), InvalidInput) << spec;
   }
+  expect_refusal("unet2d:base=4,base=4", {}, "[unet2d] option 'base' is given twice; give it once");
+  EXPECT_THROW(find_model("unet2d:base=4,base=4"), InvalidInput);
 }
 
 TEST(Spec, RefusesUnknownOptionsAndNamesTheLegal) {

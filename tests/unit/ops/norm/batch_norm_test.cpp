@@ -101,7 +101,7 @@ struct Numbers {
   at::Tensor x, weight, bias, mean, variance;
 };
 
-/// Five samples in two parts: three and two, or two and three, but as `split` has it.
+/// Five samples in two parts: three and two, or two and three, as `split` decides.
 TEST(BatchNormByParts, IsPyTorchsOnEachPart) {
   const Shape shape{5, 3, 4, 6};
   const auto op = with_batch_parts(*make(ValueType::image(shape), {.epsilon = 1e-3}), 2);
@@ -146,7 +146,7 @@ TEST(BatchNormByParts, SaysHowManyPartsThereAre) {
   EXPECT_EQ(apart->settings(), "4 micro-batches, no affine");
   EXPECT_EQ(with_batch_parts(*apart, 1)->batch_parts(), 1);
   EXPECT_EQ(with_relu(*apart)->batch_parts(), 4);  // fusing forgets nothing
-  // By running statistics there is nothing to take apart, and elsewhere neither.
+  // With running statistics there is nothing to split, and neither is there in other operators.
   const auto running = with_running_statistics(*apart);
   EXPECT_EQ(running->batch_parts(), 0);
   EXPECT_EQ(with_batch_parts(*running, 2), nullptr);

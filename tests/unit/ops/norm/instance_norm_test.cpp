@@ -78,11 +78,12 @@ TEST(InstanceNorm, CrossesBlocks) {
   check({2, 2, 9, 30, 31}, {.track_running = true}, 2);
 }
 
-/// Every channel its own group: the weights' sums behind those of the instances are not mixed up.
+/// Every channel is its own group: the weights' sums, which follow those of the instances, are not
+/// mixed up.
 TEST(InstanceNorm, ManySamplesAndChannels) { check({9, 17, 2, 3}, {.affine = true}, 3); }
 
-/// Where statistics are running ones the operator is batch norm's, and so is its oracle; this is
-/// PyTorch's word on whether that is instance norm.
+/// Where statistics are running ones the operator is batch norm's, and so is its oracle; this asks
+/// PyTorch whether that is instance norm.
 TEST(InstanceNorm, ByRunningStatisticsIsWhatPyTorchComputes) {
   at::manual_seed(1);
   const at::Tensor x = at::rand({3, 2, 5, 4}, at::kDouble), weight = at::rand({2}, at::kDouble),
@@ -103,7 +104,7 @@ TEST(InstanceNorm, ByRunningStatisticsIsWhatPyTorchComputes) {
 }
 
 /// LibTorch 1.13 mistakes a gradient that lies channels-last for a contiguous one where the batch
-/// is one sample; a layer norm behind an instance norm gave such gradients, and the oracle was
+/// is one sample; a layer norm after an instance norm gave such gradients, and the oracle was
 /// wrong.
 TEST(InstanceNorm, OracleReadsGradientsOfAnyLayout) {
   at::AutoGradMode enable_autograd(true);

@@ -22,7 +22,7 @@ using F = PointwiseFunction;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Of an image, or of batch x channels.
+/// The type of an image, or of batch x channels.
 ValueType type_of(const Shape& shape) {
   ValueType type = ValueType::image(shape.size() > 2 ? shape : Shape{shape[0], shape[1], 1});
   type.axes.resize(shape.size());
@@ -74,7 +74,7 @@ struct Results {
   at::Tensor gradient;
 };
 
-/// The kernels on a whole tensor, with a gradient of ones behind it; `into` are what they write to.
+/// The kernels on a whole tensor, with an output gradient of ones; `into` is what they write to.
 Results run_kernels(const Op& op, const at::Tensor& x, const Results& into) {
   const Box box = Box::whole(x.sizes().vec());
   const NodeTypes types{{type_of(x.sizes().vec())}, type_of(x.sizes().vec())};

@@ -11,7 +11,7 @@ namespace {
 
 using Form = SoftmaxOptions::Form;
 
-/// Of an image, or of batch x channels.
+/// The type of an image, or of batch x channels.
 ValueType type_of(const Shape& shape) {
   ValueType type = ValueType::image(shape.size() > 2 ? shape : Shape{shape[0], shape[1], 1});
   type.axes.resize(shape.size());

@@ -1,7 +1,7 @@
 #pragma once
-// Which point-to-point messages an instruction posts, in the order in which the transport's
-// collectives post them (comm/collectives.h): the n-th send of a rank to a peer meets the n-th
-// receive there.
+// Which point-to-point messages an instruction posts, in the order in which the executor posts
+// them: the n-th send of a rank to a peer meets the n-th receive there. The checker proves that
+// order, the simulator counts and times the messages.
 
 #include <ATen/ATen.h>
 
@@ -29,5 +29,10 @@ Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType
 Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real);
 /// The second round of a large reduction, which begins when the first has ended.
 Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real);
+/// Other instructions post nothing.
+template <class Other>
+Posts posts_of(const Other&, const Program&, at::ScalarType) {
+  return {};
+}
 
 }  // namespace tessera

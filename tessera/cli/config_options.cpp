@@ -1,0 +1,69 @@
+#include "tessera/cli/config_options.h"
+
+#include <fmt/format.h>
+
+#include "tessera/config/config_layer.h"
+
+namespace tessera::cli {
+namespace {
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+/// The default as the help shows it: nothing where the help text says it, or where there is none.
+std::string default_text(const ConfigKey& key) {
+  static const TrainConfig defaults;
+  const ConfigValue value = key.get(defaults);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+  return "";
+}
+
+std::string help_of(const ConfigKey& key) {
+  std::string help = key.help;
+  if (!key.choices.empty()) help += fmt::format(": {}", fmt::join(key.choices, ", "));
+  if (const std::string text = default_text(key); !text.empty()) help += fmt::format(" [{}]", text);
+  return help;
+}
+
+void add_option(CLI::App& command, const ConfigKey& key, const std::string& name,
+                const std::string& group, Given* given) {
+  const auto take = [given, &key](const std::string& text) {
+    given->emplace_back(key.option, text);
+  };
+  CLI::Option* option = nullptr;
+  if (key.type == ConfigType::kFlag)
+    option = command.add_flag_callback(
+        name, [take] { take("true"); }, help_of(key));
+  else
+    option = command.add_option_function<std::string>(name, take, help_of(key));
+  option->group(group)->type_name("");
+}
+
+}  // namespace
+
+void ConfigOptions::add_to(CLI::App& command, Keys keys) {
+  command
+      .add_option("--config", config_file_, "TOML file; the command line overrides what it says")
+      ->type_name("");
+  const auto known = [&](const ConfigKey& key) {
+    return keys == Keys::kTraining || key.scope == ConfigScope::kJob;
+  };
+  for (const ConfigKey& key : config_keys())
+    if (known(key)) add_option(command, key, key.option, key.table, &given_);
+  for (const ConfigKey& key : config_keys())
+    if (known(key) && !key.old_option.empty() &&
+        command.get_option_no_throw(key.old_option) == nullptr)
+      add_option(command, key, key.old_option, /*group=*/"", &given_);
+}
+
+TrainConfig ConfigOptions::read() const {
+  TrainConfig config;
+  if (!config_file_.empty()) apply_layer(config, read_config_file(config_file_));
+  ConfigLayer command_line;
+  for (const auto& [option, text] : given_) command_line.push_back(config_option(option, text));
+  apply_layer(config, command_line);
+  return config;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,49 @@
+#pragma once
+// What every command that runs a network can be told: which network, where its parts go, and how it
+// runs. Training adds its own keys (train_config.h); names, help and legal values of all of them
+// are one table (config_keys.h).
+//
+// Example:
+//   JobConfig config;
+//   config.model = "unet2d:base=16";
+//   config.space = "2x2";
+//   const Job job = resolve_job(config);
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+struct JobConfig {
+  // [model]
+  std::string model;  // "unet2d:base=16", or a TorchScript file
+  std::string input;  // "4x3x512x512", batch first; empty: the model's own
+  std::string loss;   // "0.5*bce+0.5*dice"; empty: the model's own, or what fits its outputs
+  std::string output_weights;  // "1,0.4"
+
+  // [placement]
+  int64_t replicas = 1;
+  int64_t stages = 1;
+  std::string space;  // "2x2", for all stages; "2x2,1x1": one for each
+  std::string pieces;
+  int64_t workers = 0;  // 0: the product of the others
+  int64_t micro_batches = 1;
+  std::string pipeline_schedule = "1f1b";
+  int64_t chunks = 2;            // of a stage, with the interleaved schedule
+  std::string balance = "time";  // or a file
+  std::string norm = "batch";
+  std::string plan;    // a file that replaces what is above
+  std::string memory;  // limit per worker; empty: none
+  int64_t threads = 1;
+  std::string launch = "threads";
+
+  // [train] and [run]
+  uint64_t seed = 1;
+  std::optional<std::string> dtype;  // none: float32 (verify: float64)
+  double timeout_seconds = 600;
+
+  bool operator==(const JobConfig&) const = default;
+};
+
+}  // namespace tessera

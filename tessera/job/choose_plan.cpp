@@ -1,0 +1,104 @@
+#include "tessera/job/choose_plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
+#include "tessera/files/read_text.h"
+#include "tessera/planner/balance.h"
+#include "tessera/planner/grid.h"
+
+namespace tessera {
+namespace {
+
+int64_t product(const std::vector<int64_t>& factors) {
+  return std::accumulate(factors.begin(), factors.end(), int64_t{1}, std::multiplies<>());
+}
+
+/// Pieces as given: a grid such as 2x2, or a number that we spread over the axes.
+std::vector<int64_t> resolve_pieces(const JobConfig& config, const Graph& graph, const Plan& plan) {
+  const std::vector<int64_t> pieces = parse_sizes(config.pieces, "--pieces");
+  return pieces.size() == 1 ? best_pieces(graph, plan, pieces[0]) : pieces;
+}
+
+/// One grid for all stages, or one for each.
+void resolve_stages(const JobConfig& config, Plan* plan) {
+  std::vector<std::vector<int64_t>> grids;
+  for (size_t begin = 0; begin < config.space.size();) {
+    const size_t comma = std::min(config.space.find(',', begin), config.space.size());
+    grids.push_back(parse_sizes(config.space.substr(begin, comma - begin), "--space"));
+    begin = comma + 1;
+  }
+  if (config.space.ends_with(','))
+    throw_error<InvalidInput>("[--space] {} ends with a comma; give a grid after it", config.space);
+  if (grids.empty()) grids.emplace_back();
+  if (grids.size() == 1) grids.resize(config.stages, grids[0]);
+  if (static_cast<int64_t>(grids.size()) != config.stages)
+    throw_error<InvalidInput>(
+        "[--space] {} has {} grids for {} stages; give one for all of them, or one for each",
+        config.space, grids.size(), config.stages);
+  if (config.stages == 1)
+    plan->space = grids[0];
+  else
+    plan->stages = grids;
+}
+
+/// Checks the number of workers, and chooses their grid where none is given.
+void resolve_workers(const JobConfig& config, const Graph& graph, Plan* plan) {
+  if (config.stages > 1) {
+    if (plan->num_ranks() != config.workers)
+      throw_error<InvalidInput>(
+          "[--workers] {} workers do not fit {} replicas and {} stages of {} workers in all; leave "
+          "--workers out, and give --space for more workers a stage",
+          config.workers, config.replicas, config.stages, plan->ranks_per_replica());
+    return;
+  }
+  if (config.workers < 1)
+    throw_error<InvalidInput>("[--workers] {} must be at least 1", config.workers);
+  const int64_t given = config.replicas * product(plan->space);
+  if (config.workers % config.replicas != 0 || (!plan->space.empty() && given != config.workers))
+    throw_error<InvalidInput>(
+        "[--workers] {} workers do not fit {} replicas{}; leave --workers out, or give --replicas "
+        "a "
+        "divisor of it and no --space",
+        config.workers, config.replicas,
+        plan->space.empty() ? "" : fmt::format(" x space {}", config.space));
+  if (plan->space.empty()) plan->space = best_space(graph, *plan, config.workers / config.replicas);
+}
+
+}  // namespace
+
+Plan choose_plan(const JobConfig& config, const Graph& graph) {
+  Plan plan;
+  if (!config.plan.empty()) return plan_from_json(read_text(config.plan, "--plan"));
+  plan.data = config.replicas;
+  plan.micro_batches = config.micro_batches;
+  plan.schedule = parse_schedule(config.pipeline_schedule);
+  resolve_stages(config, &plan);
+  if (config.workers != 0) resolve_workers(config, graph, &plan);
+  if (!config.pieces.empty()) plan.pieces = resolve_pieces(config, graph, plan);
+  return plan;
+}
+
+void assign_stages(const JobConfig& config, const Graph& graph, at::ScalarType real, Plan* plan) {
+  if (plan->num_stages() == 1 || !plan->stage_of.empty()) return;
+  const std::vector<std::string> names = balance_names();
+  if (std::find(names.begin(), names.end(), config.balance) == names.end()) {
+    if (access(config.balance.c_str(), R_OK) != 0)
+      throw_error<InvalidInput>("[--balance] {} is not a file that can be read; use {}, or a file",
+                                config.balance, fmt::join(names, ", "));
+    plan->stage_of =
+        balance_from_json(graph, plan->num_stages(), read_text(config.balance, "--balance"));
+    return;
+  }
+  BalanceOptions balancing;
+  balancing.by = parse_balance(config.balance);
+  balancing.real = real;
+  balancing.chunks_per_stage = static_cast<int>(config.chunks);
+  plan->stage_of = balance(graph, *plan, balancing);
+}
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+#include "tessera/job/job.h"
+
+#include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
+#include "tessera/config/train_config.h"
+#include "tessera/job/choose_plan.h"
+#include "tessera/lower/micro_batch_norm.h"
+
+namespace tessera {
+namespace {
+
+at::ScalarType parse_dtype(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "float64") return at::kDouble;
+  throw_error<InvalidInput>("[--dtype] {} is not supported; use float32 or float64", name);
+}
+
+}  // namespace
+
+Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
+  if (config.model.empty())
+    throw_error<InvalidInput>("[MODEL] no model is given; name one, such as unet2d");
+  check_job_config(config);
+  Job job;
+  job.real = config.dtype ? parse_dtype(*config.dtype) : otherwise;
+  job.model = load_model({config.model, config.input, config.loss, config.output_weights});
+  job.plan = choose_plan(config, job.graph());
+  check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
+  if (config.norm == "micro-batch")
+    job.model.graph = with_micro_batch_norm(job.model.graph, job.plan.micro_batches);
+  assign_stages(config, job.graph(), job.real, &job.plan);
+  if (!config.memory.empty()) job.memory_limit = parse_bytes(config.memory, "--memory");
+  job.seed = config.seed;
+  job.launch = {config.launch, static_cast<int>(config.threads), config.timeout_seconds};
+  return job;
+}
+
+Job make_job(Graph graph) {
+  Job job;
+  job.model.graph = std::move(graph);
+  return job;
+}
+
+std::string dtype_name(at::ScalarType real) { return real == at::kDouble ? "float64" : "float32"; }
+
+}  // namespace tessera

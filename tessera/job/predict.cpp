@@ -1,0 +1,115 @@
+#include "tessera/job/predict.h"
+
+#include <memory>
+
+#include "tessera/base/error.h"
+#include "tessera/checkpoint/checkpoint.h"
+#include "tessera/checkpoint/weights.h"
+#include "tessera/comm/collectives.h"
+#include "tessera/data/npy_writer.h"
+#include "tessera/job/forecast.h"
+#include "tessera/train/predictor.h"
+
+namespace tessera {
+namespace {
+
+/// One channel tells two classes apart: yes where it is positive.
+at::Tensor classes_of(const at::Tensor& logits) {
+  return logits.size(1) == 1 ? logits.squeeze(1).gt(0).to(at::kLong) : logits.argmax(1);
+}
+
+at::Tensor probabilities_of(const at::Tensor& logits) {
+  return logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
+}
+
+/// Weights from a safetensors file, or from a checkpoint folder of `tessera train`, into the values
+/// that this rank holds.
+void load_parameters(const std::string& path, const LoadedModel& loaded,
+                     std::vector<at::Tensor>& values) {
+  const Graph& graph = loaded.graph;
+  if (path.empty()) return;  // a model file brings its own
+  if (path.ends_with(".safetensors")) return load_weights(path, graph, values, loaded.ties);
+  const TrainingState state = CheckpointStore(path, 1).load(path);
+  check_fits(graph, state);
+  const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
+  for (size_t id = 0; id < graph.parameters().size(); ++id)
+    if (values[id].defined()) values[id].copy_(model.at(graph.parameters()[id].name));
+}
+
+/// The files that all ranks write together: rank 0 creates and commits, the others join in.
+class SharedFile {
+ public:
+  SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport,
+             const Group& everyone)
+      : transport_(transport), everyone_(everyone) {
+    if (path.empty()) return;
+    if (transport.rank() == 0) writer_ = NpyWriter::create(path, type, shape);
+    barrier(transport, everyone);
+    if (transport.rank() != 0) writer_ = NpyWriter::attach(path);
+  }
+  void write(const Box& box, const at::Tensor& tensor) {
+    if (writer_) writer_->write(box, tensor);
+  }
+  void finish() {
+    if (!writer_) return;
+    writer_->flush();
+    barrier(transport_, everyone_);
+    if (transport_.rank() == 0) writer_->commit();
+  }
+
+ private:
+  Transport& transport_;
+  const Group& everyone_;
+  std::unique_ptr<NpyWriter> writer_;
+};
+
+void predict_rank(const PredictRequest& request, const Job& job, const Lowered& lowered,
+                  const Dataset& data, Transport& transport) {
+  Group everyone;
+  for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
+  ParameterStore parameters(job.graph(), lowered.programs.at(transport.rank()).parameters, job.seed,
+                            job.real);
+  load_parameters(request.weights, job.model, parameters.values());
+  Shape shape = lowered.graph.type(lowered.graph.outputs()[0]).shape();
+  const int64_t batch_size = shape[0], classes = shape[1];
+  shape[0] = data.size();
+  Shape class_shape = shape;
+  class_shape.erase(class_shape.begin() + 1);
+  SharedFile class_maps(request.classes, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64,
+                        class_shape, transport, everyone);
+  SharedFile raw(request.raw, job.real == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32,
+                 shape, transport, everyone);
+  SharedFile probabilities(request.probabilities, NpyType::kFloat32, shape, transport, everyone);
+  predict(lowered, data, &parameters, &transport, job.real,
+          [&](int64_t batch, Box box, const at::Tensor& logits) {
+            box[0] = box[0].shifted(batch * batch_size);
+            const int64_t kept = std::min(box[0].end, data.size()) - box[0].begin;
+            if (kept <= 0) return;
+            box[0].end = box[0].begin + kept;
+            const at::Tensor own = logits.narrow(0, 0, kept);
+            if (!request.classes.empty()) class_maps.write(without_axis(box, 1), classes_of(own));
+            if (!request.raw.empty()) raw.write(box, own);
+            if (!request.probabilities.empty())
+              probabilities.write(box, probabilities_of(own.to(at::kFloat)));
+          });
+  class_maps.finish();
+  raw.finish();
+  probabilities.finish();
+}
+
+}  // namespace
+
+void predict(const Job& job, const Dataset& data, const PredictRequest& request) {
+  if (request.weights.empty() && job.model.file.empty())
+    throw_error<InvalidInput>(
+        "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
+  if (request.classes.empty() && request.raw.empty() && request.probabilities.empty())
+    throw_error<InvalidInput>(
+        "[--output] give it, --probabilities or --raw, or there is no result");
+  const Lowered lowered = lower_prediction(job.graph(), job.plan);
+  forecast_within_limits(job, lowered, 0, where_ranks_live(job));
+  run_on_ranks(job.plan.num_ranks(), job.launch,
+               [&](Transport& transport) { predict_rank(request, job, lowered, data, transport); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,102 @@
+#include "tessera/job/run.h"
+
+#include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
+#include "tessera/import/import.h"
+#include "tessera/job/forecast.h"
+#include "tessera/loss/loss_spec.h"
+#include "tessera/train/configured.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera {
+namespace {
+
+/// What `body` returns on rank 0; an empty report on processes of other ranks.
+template <class Report, class Body>
+Report report_from_ranks(const Job& job, const Body& body) {
+  Report report;
+  run_on_ranks(job.plan.num_ranks(), job.launch, [&](Transport& transport) {
+    Report own = body(transport);
+    if (transport.rank() == 0) report = std::move(own);
+  });
+  return report;
+}
+
+/// The input with the batch that --batch gives.
+std::string input_of(const TrainConfig& config) {
+  if (config.batch == 0 || (config.input.empty() && names_a_file(config.model)))
+    return config.input;
+  std::vector<int64_t> sizes = config.input.empty() ? find_model(config.model).default_input
+                                                    : parse_sizes(config.input, "--input");
+  sizes[0] = config.batch;
+  return to_string(sizes);
+}
+
+/// Data sets write one label for pixels that do not count, and so does the filling of the last
+/// validation batch.
+void check_ignored_label(const std::string& loss) {
+  if (loss.empty()) return;
+  for (const LossTerm& term : parse_loss(loss).terms)
+    std::visit(
+        [&](const auto& options) {
+          if constexpr (requires { options.ignore_index; })
+            if (options.ignore_index != kIgnoreLabel)
+              throw_error<InvalidInput>(
+                  "[--loss] {} ignores the label {}; in training the data says what to ignore: "
+                  "--data npy:images.npy,targets.npy,ignore={}",
+                  term.name, options.ignore_index, options.ignore_index);
+        },
+        term.options);
+}
+
+}  // namespace
+
+VerifyReport verify(const Job& job, VerifyOptions options) {
+  options.plan = job.plan;
+  options.real = job.real;
+  options.seed = job.seed;
+  options.threads = job.launch.threads;
+  options.timeout_seconds = job.launch.timeout_seconds;
+  forecast_within_limits(job, lower(job.graph(), job.plan, verified_step(options)),
+                         options.optimiser == OptimiserKind::kAdamW ? 2 : 1, where_ranks_live(job));
+  return report_from_ranks<VerifyReport>(
+      job, [&](Transport& transport) { return verify(job.graph(), options, transport); });
+}
+
+BenchReport benchmark(const Job& job, BenchOptions options) {
+  options.plan = job.plan;
+  options.real = job.real;
+  options.seed = job.seed;
+  options.threads = job.launch.threads;
+  options.timeout_seconds = job.launch.timeout_seconds;
+  forecast_within_limits(job, lower(job.graph(), job.plan, timed_step(options)),
+                         options.update ? 1 : 0, where_ranks_live(job));
+  return report_from_ranks<BenchReport>(
+      job, [&](Transport& transport) { return benchmark(job.graph(), options, transport); });
+}
+
+Job resolve_training(const TrainConfig& config) {
+  check_ignored_label(config.loss);
+  JobConfig with_batch = config;
+  with_batch.input = input_of(config);
+  Job job = resolve_job(with_batch);
+  check_weights_path(config.save_weights, job.model);
+  return job;
+}
+
+TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<const Dataset> data) {
+  TrainingJob training = prepare_training(config, job.graph(), job.plan, job.real, std::move(data));
+  training.ties = job.model.ties;
+  training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
+    save_model_weights(config.save_weights, job.model, values, steps);
+  };
+  const int64_t copies = configured_optimiser(config)->state_copies();
+  forecast_within_limits(job, *training.micro_steps.back(), copies, where_ranks_live(job));
+  if (training.validation_set)
+    forecast_within_limits(job, training.validation, copies, where_ranks_live(job));
+  return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {
+    return Trainer(training, &transport, transport_name(job.launch)).run();
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+#include "tests/unit/structure/include_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/unit/refusal.h"
+#include "tests/unit/scratch_folder.h"
+
+namespace tessera::include_graph_test {
+namespace {
+
+TEST(Rooms, IncludeOnlyWhatTheArchitectureAllows) {
+  const RoomPlan plan = parse_rooms(read_bytes(TESSERA_SOURCE "/docs/architecture.md"));
+  EXPECT_GT(plan.order.size(), 20u);
+  EXPECT_EQ(violations(TESSERA_SOURCE, plan), std::vector<std::string>());
+}
+
+TEST(Rooms, AreAllThere) {
+  const RoomPlan plan = parse_rooms(read_bytes(TESSERA_SOURCE "/docs/architecture.md"));
+  for (const std::string& room : plan.order)
+    EXPECT_TRUE(std::filesystem::is_directory(TESSERA_SOURCE "/tessera/" + room)) << room;
+}
+
+/// A tree with one file for each pair of path and include.
+std::vector<std::string> violations_of(
+    const std::string& rooms, const std::vector<std::pair<std::string, std::string>>& files) {
+  const ScratchFolder root;
+  for (const auto& [path, include] : files) {
+    const std::string file = root.file("tessera/" + path);
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    write_bytes(file, "#pragma once\n#include " + include + "\n");
+  }
+  return violations(root.path(), parse_rooms("text\n```rooms\n" + rooms + "```\n"));
+}
+
+TEST(Rooms, AnEdgeThatIsNotAllowedIsFound) {
+  const std::string rooms = "base!:\ngraph: base\nops: base graph\n";
+  EXPECT_TRUE(violations_of(rooms, {{"graph/graph.h", "\"tessera/base/error.h\""},
+                                    {"ops/conv/linear.cpp", "\"tessera/graph/graph.h\""},
+                                    {"ops/conv/linear.h", "\"tessera/ops/pool/pool.h\""},
+                                    {"ops/conv/linear.h", "<ATen/ATen.h>"}})
+                  .empty());
+  const auto only_violation = [&](const std::string& path, const std::string& include) {
+    const std::vector<std::string> found = violations_of(rooms, {{path, include}});
+    return found.size() == 1 ? found[0] : std::string();
+  };
+  EXPECT_EQ(only_violation("graph/graph.cpp", "\"tessera/ops/conv/linear.h\""),
+            "tessera/graph/graph.cpp: graph may not include tessera/ops/conv/linear.h");
+  EXPECT_EQ(only_violation("base/error.h", "<ATen/ATen.h>"),
+            "tessera/base/error.h: base sees no torch, and includes ATen/ATen.h");
+  EXPECT_EQ(only_violation("attic/old.h", "<vector>"),
+            "tessera/attic/old.h: the room attic is not listed");
+}
+
+TEST(Rooms, StandInOrder) {
+  expect_refusal([] { parse_rooms("```rooms\na: b\nb:\n```\n"); },
+                 "which does not stand before it");
+  expect_refusal([] { parse_rooms("nothing"); }, "has no such block");
+}
+
+}  // namespace
+}  // namespace tessera::include_graph_test
