@@ -23,6 +23,7 @@ struct Options {
 };
 
 void check_picture(const Shape& sample, const ValueType& output) {
+  check_png_support();
   const Shape shape = output.shape();
   if (shape.size() == 4 && !std::equal(sample.begin() + 1, sample.end(), shape.begin() + 2))
     throw_error<InvalidInput>("[--picture] the class map {} has another size than the image {}",

@@ -18,6 +18,9 @@ struct PngImage {
   std::vector<uint8_t> pixels;  // row by row, channels together
 };
 
+/// Throws Unsupported, with the remedy, where this build has no libpng; so does every call below.
+void check_png_support();
+
 /// The bytes of the file. Throws InvalidInput for a size that libpng does not write (1 to 1000000 a
 /// side, as it is usually built) and for pixels that are not width x height x channels.
 std::string encode_png(const PngImage& image);
