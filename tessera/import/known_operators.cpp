@@ -85,7 +85,8 @@ const std::set<std::string>& computed_here() {
                                            "prim::isinstance",
                                            "prim::max",
                                            "prim::min",
-                                           "prim::tolist"};
+                                           "prim::tolist",
+                                           "prim::type"};
   return names;
 }
 

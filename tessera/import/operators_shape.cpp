@@ -308,6 +308,8 @@ Symbols import_type(Call&) {
   return {UnknownSymbol{"the type of a tensor, which --dtype decides"}};
 }
 Symbols import_device(Call&) { return {c10::IValue(at::Device(at::kCPU))}; }
+/// TorchScript counts layouts; torch.strided is the first.
+Symbols import_layout(Call&) { return {c10::IValue(int64_t{0})}; }
 Symbols import_no(Call&) { return {c10::IValue(false)}; }
 Symbols import_yes(Call&) { return {c10::IValue(true)}; }
 
@@ -343,6 +345,7 @@ std::vector<Operator> shape_operators() {
       {{"aten::numel"}, "a known number", import_numel},
       {{"prim::dtype"}, "for conversions only: --dtype decides it", import_type},
       {{"prim::device"}, "a known value", import_device},
+      {{"prim::layout"}, "a known value", import_layout},
       {{"prim::is_cuda", "prim::is_quantized", "prim::is_sparse", "aten::is_complex"},
        "no",
        import_no},

@@ -163,3 +163,18 @@ class ReviewedIdioms(nn.Module):
         parts += [torch.tanh(y)]
         scale = torch.tensor([1.0, 2.0, 0.5, 1.5], dtype=y.dtype).view(4, 1, 1)
         return torch.cat(parts, 1) * 0.5 + torch.cat([y * self.constant1, y * scale], 1)
+
+
+@case((2, 3, 14, 15), loss="cross_entropy")
+class AsksLayoutAndDevice(nn.Module):
+    """PyTorch's own functions ask how and where a tensor is stored before they choose a formula."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x):
+        x = self.conv(x)
+        if x.layout == torch.strided and x.device.type in ("cpu", "cuda", "meta"):
+            return x * 2
+        return x
