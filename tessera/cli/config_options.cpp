@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "tessera/config/config_layer.h"
 
 namespace tessera::cli {
@@ -26,6 +28,29 @@ std::string help_of(const ConfigKey& key) {
   return help;
 }
 
+const char* value_name(ConfigType type) {
+  switch (type) {
+    case ConfigType::kText:
+      return "TEXT";
+    case ConfigType::kSizes:
+    case ConfigType::kGrids:
+      return "AxB";
+    case ConfigType::kWhole:
+      return "N";
+    case ConfigType::kReal:
+      return "X";
+    case ConfigType::kFlag:
+      break;
+  }
+  return "";
+}
+
+/// "placement" → "Placement".
+std::string title(std::string table) {
+  table[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(table[0])));
+  return table;
+}
+
 void add_option(CLI::App& command, const ConfigKey& key, const std::string& name,
                 const std::string& group, Given* given) {
   const auto take = [given, &key](const std::string& text) {
@@ -37,7 +62,7 @@ void add_option(CLI::App& command, const ConfigKey& key, const std::string& name
         name, [take] { take("true"); }, help_of(key));
   else
     option = command.add_option_function<std::string>(name, take, help_of(key));
-  option->group(group)->type_name("");
+  option->group(group)->type_name(value_name(key.type));
 }
 
 }  // namespace
@@ -45,12 +70,12 @@ void add_option(CLI::App& command, const ConfigKey& key, const std::string& name
 void ConfigOptions::add_to(CLI::App& command, Keys keys) {
   command
       .add_option("--config", config_file_, "TOML file; the command line overrides what it says")
-      ->type_name("");
+      ->type_name("FILE");
   const auto known = [&](const ConfigKey& key) {
     return keys == Keys::kTraining || key.scope == ConfigScope::kJob;
   };
   for (const ConfigKey& key : config_keys())
-    if (known(key)) add_option(command, key, key.option, key.table, &given_);
+    if (known(key)) add_option(command, key, key.option, title(key.table), &given_);
   for (const ConfigKey& key : config_keys())
     if (known(key) && !key.old_option.empty() &&
         command.get_option_no_throw(key.old_option) == nullptr)

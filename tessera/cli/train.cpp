@@ -66,7 +66,7 @@ void add_train(CLI::App& app, int* exit_code) {
       "command again resumes");
   auto options = std::make_shared<Options>();
   options->config.add_to(*command, ConfigOptions::Keys::kTraining);
-  command->add_flag("--json", options->json, "one JSON object on stdout")->group("run");
+  command->add_flag("--json", options->json, "one JSON object on stdout")->group("Run");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 

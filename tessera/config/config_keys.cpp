@@ -150,10 +150,11 @@ Keys train_keys() {
                       &Config::accumulation)),
       at_least(0, key("--clip-norm", "clip_norm", "limit of the gradients' global norm (0: none)",
                       &Config::clip_norm)),
-      at_least(0, key("--seed", "seed", "of weights, data, shuffles and dropout", &Config::seed)),
+      at_least(0,
+               key("--seed", "seed", "seed of weights, data, shuffles and dropout", &Config::seed)),
       one_of({"float32", "float64"},
-             key("--dtype", "dtype", "of weights and values (default: float32; verify: float64)",
-                 &Config::dtype)),
+             key("--dtype", "dtype",
+                 "type of weights and values (default: float32; verify: float64)", &Config::dtype)),
       one_of({"stop", "skip"}, key("--on-nan", "on_nan",
                                    "what to do where a loss or gradient is not "
                                    "finite: end the run, or leave the step out",
@@ -169,8 +170,8 @@ Keys train_keys() {
       key("--dump-gradients", "dump_gradients",
           "safetensors file for the gradients of the run's first step", &Config::dump_gradients),
       one_of({"loss", "accuracy", "mean_iou", "dice"},
-             key("--monitor", "monitor", "the validation metric that tells the best checkpoint",
-                 &Config::monitor))};
+             key("--monitor", "monitor",
+                 "the validation metric that decides which checkpoint is best", &Config::monitor))};
 }
 
 Keys optimiser_keys() {
@@ -178,13 +179,14 @@ Keys optimiser_keys() {
           at_least(0, key("--learning-rate", "learning_rate",
                           "the highest of the schedule (default: 0.01 for sgd, 0.001 for adamw)",
                           &Config::learning_rate)),
-          at_least(0, key("--weight-decay", "weight_decay", "(default: 0 for sgd, 0.01 for adamw)",
+          at_least(0, key("--weight-decay", "weight_decay",
+                          "decay of the weights (default: 0 for sgd, 0.01 for adamw)",
                           &Config::weight_decay)),
-          below(0, 1, key("--momentum", "momentum", "of sgd", &Config::momentum)),
+          below(0, 1, key("--momentum", "momentum", "momentum of sgd", &Config::momentum)),
           key("--nesterov", "nesterov", "Nesterov's step, with sgd", &Config::nesterov),
-          below(0, 1, key("--beta1", "beta1", "of adamw: decay of the mean", &Config::beta1)),
-          below(0, 1, key("--beta2", "beta2", "of adamw: decay of the squares", &Config::beta2)),
-          above(0, key("--epsilon", "epsilon", "of adamw: added to the denominator",
+          below(0, 1, key("--beta1", "beta1", "decay of the mean, with adamw", &Config::beta1)),
+          below(0, 1, key("--beta2", "beta2", "decay of the squares, with adamw", &Config::beta2)),
+          above(0, key("--epsilon", "epsilon", "added to the denominator, with adamw",
                        &Config::epsilon))};
 }
 
@@ -198,7 +200,7 @@ Keys schedule_keys() {
           at_least(1, key("--step-epochs", "step_epochs", "step: epochs between drops",
                           &Config::step_epochs)),
           at_least(0, key("--gamma", "gamma", "step: factor of a drop", &Config::gamma)),
-          at_least(0, key("--min-learning-rate", "min_learning_rate", "cosine: the end",
+          at_least(0, key("--min-learning-rate", "min_learning_rate", "cosine: the rate at the end",
                           &Config::min_learning_rate)),
           within(0, 1,
                  key("--pct-start", "pct_start", "one_cycle: fraction of the steps that climb",
@@ -239,7 +241,7 @@ Keys placement_keys() {
           formerly("--schedule", "schedule",
                    one_of(schedule_names(),
                           key("--pipeline-schedule", "pipeline_schedule",
-                              "in which order stages work on micro-batches: see docs/pipeline.md",
+                              "in which order stages work on micro-batches (docs/pipeline.md)",
                               &Config::pipeline_schedule)))),
       within(
           1, 1024,
@@ -257,7 +259,7 @@ Keys placement_keys() {
                  "--pipeline-schedule"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
-      within(1, 1024, key("--threads", "threads", "per worker", &Config::threads)),
+      within(1, 1024, key("--threads", "threads", "threads per worker", &Config::threads)),
       one_of({"threads", "mpi"},
              key("--launch", "launch",
                  "workers as threads of this process, or as processes under mpirun",
@@ -278,7 +280,7 @@ Keys run_keys() {
                       &Config::keep_checkpoints)),
       at_least(1, key("--log-interval", "log_interval", "steps between rows of metrics.csv",
                       &Config::log_interval)),
-      above(0, key("--timeout", "timeout_seconds", "of a wait for another worker, in seconds",
+      above(0, key("--timeout", "timeout_seconds", "longest wait for another worker, in seconds",
                    &Config::timeout_seconds))};
 }
 

@@ -57,8 +57,7 @@ void check_job_config(const JobConfig& config) {
   TrainConfig all;
   static_cast<JobConfig&>(all) = config;
   for (const ConfigKey& key : config_keys())
-    if (key.scope == ConfigScope::kJob)
-      check(key, key.get(all), fmt::format("[{}]", key.option));
+    if (key.scope == ConfigScope::kJob) check(key, key.get(all), fmt::format("[{}]", key.option));
 }
 
 std::string to_json(const TrainConfig& config) {
