@@ -32,3 +32,9 @@ if(TESSERA_PNG)
     message(STATUS "No libpng: install libpng-dev to write pictures")
   endif()
 endif()
+
+# Visible to a project that adds Tessera as a part of itself, and links it.
+get_property(found_here DIRECTORY PROPERTY IMPORTED_TARGETS)
+foreach(target ${found_here})
+  set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+endforeach()

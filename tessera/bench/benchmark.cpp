@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tessera/base/error.h"
 #include "tessera/bench/gather_trace.h"
 #include "tessera/data/noise.h"
 #include "tessera/optim/optimiser.h"
@@ -118,6 +119,9 @@ LowerOptions timed_step(const BenchOptions& options) {
 }
 
 BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
+  if (options.iterations < 1 || options.warmup < 0)
+    throw_error<InvalidInput>("[benchmark] {} steps after {}; use at least 1 after at least 0",
+                              options.iterations, options.warmup);
   const Lowered lowered = lower(graph, options.plan, timed_step(options));
   RankSession session(lowered, transport, {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = sgd({});

@@ -13,7 +13,9 @@
 // transport touches no memory of any batch of this rank; an exception of another kind that frees
 // such memory must pass abort() first (outstanding.h does it).
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +44,13 @@ struct Batch {
 
 /// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.
 inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 365);
+
+/// From 1 ms to kLongestTimeout.
+inline std::chrono::milliseconds timeout_of(double seconds) {
+  const double longest = std::chrono::duration<double, std::milli>(kLongestTimeout).count();
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(std::clamp(std::ceil(seconds * 1000), 1.0, longest)));
+}
 
 /// Names a started batch; finish() consumes it.
 using Ticket = int64_t;

@@ -19,7 +19,7 @@ void run_mpi_rank(int num_ranks, const LaunchOptions& options,
   install_caching_allocator();
   set_blas_threads(options.threads);
   mpi::Options waits;
-  waits.timeout = std::chrono::milliseconds(static_cast<int64_t>(options.timeout_seconds * 1000));
+  waits.timeout = timeout_of(options.timeout_seconds);
   mpi::run_rank(
       [&](Transport& transport) {
         if (transport.size() != num_ranks)
@@ -66,6 +66,10 @@ bool is_secondary_process() {
 
 void run_on_ranks(int num_ranks, const LaunchOptions& options,
                   const std::function<void(Transport&)>& body) {
+  if (options.launch != "threads" && options.launch != "mpi")
+    throw_error<InvalidInput>("[launch] {} is not known; use threads or mpi", options.launch);
+  if (options.threads < 1)
+    throw_error<InvalidInput>("[launch] {} threads per rank; use at least 1", options.threads);
   if (mpi::launched()) return run_mpi_rank(num_ranks, options, body);
   if (options.launch == "mpi") start_processes(num_ranks);
   run_on_threads(num_ranks, options.threads, options.timeout_seconds, body);

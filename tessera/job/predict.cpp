@@ -9,6 +9,7 @@
 #include "tessera/data/npy_writer.h"
 #include "tessera/job/forecast.h"
 #include "tessera/train/predictor.h"
+#include "tessera/train/training_job.h"
 
 namespace tessera {
 namespace {
@@ -106,6 +107,7 @@ void predict(const Job& job, const Dataset& data, const PredictRequest& request)
   if (request.classes.empty() && request.raw.empty() && request.probabilities.empty())
     throw_error<InvalidInput>(
         "[--output] give it, --probabilities or --raw, or there is no result");
+  check_image_shape(job.graph(), data);
   const Lowered lowered = lower_prediction(job.graph(), job.plan);
   forecast_within_limits(job, lowered, 0, where_ranks_live(job));
   run_on_ranks(job.plan.num_ranks(), job.launch,

@@ -14,10 +14,10 @@ namespace tessera {
 
 /// Paths; empty where a result is not wanted.
 struct PredictRequest {
-  std::string weights;        // safetensors file or checkpoint folder; empty: the model file's own
-  std::string classes;        // class maps, N x space (.npy)
-  std::string probabilities;  // N x classes x space (.npy)
-  std::string raw;            // the first output as it is, N x channels x space (.npy)
+  std::string weights = {};  // safetensors file or checkpoint folder; empty: the model file's own
+  std::string classes = {};  // class maps, N x space (.npy)
+  std::string probabilities = {};  // N x classes x space (.npy)
+  std::string raw = {};            // the first output as it is, N x channels x space (.npy)
 };
 
 /// Runs on the job's ranks (see run.h). Labels of the data set are not read. Throws InvalidInput

@@ -22,6 +22,16 @@ Report report_from_ranks(const Job& job, const Body& body) {
   return report;
 }
 
+/// What the options of a proof and of a measurement have in common.
+template <class Options>
+void take_from(const Job& job, Options* options) {
+  options->plan = job.plan;
+  options->real = job.real;
+  options->seed = job.seed;
+  options->threads = job.launch.threads;
+  options->timeout_seconds = job.launch.timeout_seconds;
+}
+
 /// The input with the batch that --batch gives.
 std::string input_of(const TrainConfig& config) {
   if (config.batch == 0 || (config.input.empty() && names_a_file(config.model)))
@@ -52,11 +62,7 @@ void check_ignored_label(const std::string& loss) {
 }  // namespace
 
 VerifyReport verify(const Job& job, VerifyOptions options) {
-  options.plan = job.plan;
-  options.real = job.real;
-  options.seed = job.seed;
-  options.threads = job.launch.threads;
-  options.timeout_seconds = job.launch.timeout_seconds;
+  take_from(job, &options);
   forecast_within_limits(job, lower(job.graph(), job.plan, verified_step(options)),
                          options.optimiser == OptimiserKind::kAdamW ? 2 : 1, where_ranks_live(job));
   return report_from_ranks<VerifyReport>(
@@ -64,11 +70,7 @@ VerifyReport verify(const Job& job, VerifyOptions options) {
 }
 
 BenchReport benchmark(const Job& job, BenchOptions options) {
-  options.plan = job.plan;
-  options.real = job.real;
-  options.seed = job.seed;
-  options.threads = job.launch.threads;
-  options.timeout_seconds = job.launch.timeout_seconds;
+  take_from(job, &options);
   forecast_within_limits(job, lower(job.graph(), job.plan, timed_step(options)),
                          options.update ? 1 : 0, where_ranks_live(job));
   return report_from_ranks<BenchReport>(
@@ -85,7 +87,10 @@ Job resolve_training(const TrainConfig& config) {
 }
 
 TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<const Dataset> data) {
-  TrainingJob training = prepare_training(config, job.graph(), job.plan, job.real, std::move(data));
+  TrainConfig of_job = config;
+  of_job.seed = job.seed;
+  of_job.dtype = dtype_name(job.real);
+  TrainingJob training = prepare_training(of_job, job.graph(), job.plan, job.real, std::move(data));
   training.ties = job.model.ties;
   training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
     save_model_weights(config.save_weights, job.model, values, steps);

@@ -40,8 +40,8 @@ Job resolve_training(const TrainConfig& config);
 
 /// Trains until the steps are done, the run stops early, or stop_requested is set. Checkpoints and
 /// metrics go to config.folder, and a run that is there is resumed. `config` comes from resolved();
-/// its keys about model and placement are the job's. `data` replaces the data set that config.data
-/// names.
+/// its keys about model, placement, seed and element type are replaced by the job's. `data`
+/// replaces the data set that config.data names.
 TrainOutcome train(const Job& job, const TrainConfig& config,
                    std::shared_ptr<const Dataset> data = nullptr);
 

@@ -31,6 +31,17 @@ std::vector<Post> posts_of(const std::vector<Message>& messages, const Program& 
   return posts;
 }
 
+/// `round` is one of a reduction's two.
+template <class Round, class Reduce>
+Posts posts_of_round(const Round& round, const Reduce& reduce, const Program& program,
+                     at::ScalarType real) {
+  const Buffer& buffer = program.buffers[reduce.buffer];
+  const int64_t bytes = element_bytes(buffer.element, real);
+  return posts_of(round(static_cast<int>(reduce.members.size()),
+                        index_of(program.rank, reduce.members), buffer.box.volume(), bytes),
+                  reduce.members, bytes);
+}
+
 }  // namespace
 
 Posts posts_of(const StartTransfer& transfer, const Program& program, at::ScalarType real) {
@@ -45,19 +56,11 @@ Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType
 }
 
 Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real) {
-  const Buffer& buffer = program.buffers[reduce.buffer];
-  const int64_t bytes = element_bytes(buffer.element, real);
-  return posts_of(reduce_terms(static_cast<int>(reduce.members.size()),
-                               index_of(program.rank, reduce.members), buffer.box.volume(), bytes),
-                  reduce.members, bytes);
+  return posts_of_round(reduce_terms, reduce, program, real);
 }
 
 Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real) {
-  const Buffer& buffer = program.buffers[reduce.buffer];
-  const int64_t bytes = element_bytes(buffer.element, real);
-  return posts_of(reduce_sums(static_cast<int>(reduce.members.size()),
-                              index_of(program.rank, reduce.members), buffer.box.volume(), bytes),
-                  reduce.members, bytes);
+  return posts_of_round(reduce_sums, reduce, program, real);
 }
 
 }  // namespace tessera

@@ -28,7 +28,7 @@ double Comparison::worst(std::string* where, double least_scale) const {
     if (std::isnan(relative)) relative = INFINITY;
     if (relative <= worst) continue;
     worst = relative;
-    *where = fmt::format("{} {}", kind_, names_[i]);
+    *where = names_[i].empty() ? kind_ : fmt::format("{} {}", kind_, names_[i]);
   }
   return std::max(worst, 0.0);
 }

@@ -37,7 +37,10 @@ void Executor::run(const StepContext& context) {
 void Executor::release() { std::fill(tensors_.begin(), tensors_.end(), at::Tensor()); }
 
 double Executor::loss() const {
-  TESSERA_CHECK(program_.loss >= 0 && tensors_[program_.loss].defined(), "there is no loss");
+  if (program_.loss < 0)
+    throw_error<InvalidInput>(
+        "[loss] the graph has none; put one on its outputs with add_losses()");
+  TESSERA_CHECK(tensors_[program_.loss].defined(), "there is no loss before the first step");
   return tensors_[program_.loss].item<double>();
 }
 

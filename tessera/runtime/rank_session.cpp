@@ -25,7 +25,7 @@ void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
   install_caching_allocator();
   set_blas_threads(ranks > 1 ? 1 : threads_per_rank);
   threads::Options options;
-  options.timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_seconds * 1000));
+  options.timeout = timeout_of(timeout_seconds);
   threads::run_ranks(ranks, body, options);
 }
 

@@ -32,6 +32,7 @@ void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& da
 }
 
 void check_data(const Graph& graph, const Dataset& data) {
+  check_image_shape(graph, data);
   const ValueType& wanted = target_type(graph);
   const bool wants_labels = wanted.element == Element::kIndex;
   if (data.real_targets() == wants_labels)
@@ -68,6 +69,15 @@ std::vector<std::shared_ptr<const Lowered>> lower_micro_steps(const TrainingJob&
 }
 
 }  // namespace
+
+void check_image_shape(const Graph& graph, const Dataset& data) {
+  Shape wanted = graph.type(graph.inputs()[0]).shape();
+  wanted.erase(wanted.begin());
+  if (data.image_shape() != wanted)
+    throw_error<InvalidInput>(
+        "[data] an image is {}, the network takes {}; give --input that size, or other images",
+        to_string(data.image_shape()), to_string(wanted));
+}
 
 int64_t num_classes(const Graph& graph) {
   const ValueType& output = graph.type(graph.outputs()[0]);

@@ -49,7 +49,10 @@ Field field_of(const Graph& graph, ValueId input);
 /// What a program loads in every step: for prefetching.
 std::vector<BatchBox> loads_of(const Graph& graph, const Program& program);
 
-/// Of the first output; one channel tells two classes apart: the score of "no" is 0.
+/// Throws InvalidInput where the images are not of the size that the network takes.
+void check_image_shape(const Graph& graph, const Dataset& data);
+
+/// The classes of the first output; one channel tells two classes apart: the score of "no" is 0.
 int64_t num_classes(const Graph& graph);
 
 }  // namespace tessera

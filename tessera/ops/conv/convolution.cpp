@@ -4,31 +4,17 @@
 #include <tuple>
 
 #include "tessera/base/error.h"
+#include "tessera/ops/conv/convolution_op.h"
 #include "tessera/ops/conv/linear.h"
 
 namespace tessera {
 namespace {
 
-class Convolution final : public Op {
+class Convolution final : public ConvolutionOp {
  public:
-  Convolution(ConvolutionGeometry geometry, bool bias)
-      : geometry_(std::move(geometry)),
-        bias_(bias),
-        stride_(geometry_.stride()),
-        dilation_(geometry_.dilation()),
-        no_padding_(geometry_.no_padding()) {}
+  using ConvolutionOp::ConvolutionOp;
 
   std::string kind() const override { return "convolution"; }
-  std::string settings() const override { return geometry_.settings(); }
-  ValueType infer_type(std::span<const ValueType> inputs) const override {
-    return geometry_.infer_type(inputs[0]);
-  }
-  Box needed(int, const Box& out, const NodeTypes& types) const override {
-    return geometry_.needed(out, types.inputs[0]);
-  }
-  InputAccess input_access(int) const override { return InputAccess::kDense; }
-  OutputAccess output_access() const override { return OutputAccess::kReturnsDense; }
-  bool keeps_input(int) const override { return true; }
   double flops(const Box& out, const NodeTypes& types) const override {
     const int64_t terms = types.inputs[0].channels() / geometry_.groups * geometry_.kernel_volume();
     return 2.0 * static_cast<double>(out.volume()) * static_cast<double>(terms);
@@ -73,11 +59,6 @@ class Convolution final : public Op {
                                     stride_, no_padding_, dilation_, /*transposed=*/false,
                                     no_padding_, geometry_.groups, wanted);
   }
-
-  ConvolutionGeometry geometry_;
-  bool bias_;
-  // As ATen takes them; made once, for kernels run often.
-  std::vector<int64_t> stride_, dilation_, no_padding_;
 };
 
 }  // namespace

@@ -1,0 +1,40 @@
+#pragma once
+// What convolution and transposed convolution share: their geometry, and that they read a dense
+// buffer and return a dense tensor.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tessera/ops/conv/convolution.h"
+
+namespace tessera {
+
+class ConvolutionOp : public Op {
+ public:
+  ConvolutionOp(ConvolutionGeometry geometry, bool bias)
+      : geometry_(std::move(geometry)),
+        bias_(bias),
+        stride_(geometry_.stride()),
+        dilation_(geometry_.dilation()),
+        no_padding_(geometry_.no_padding()) {}
+
+  std::string settings() const final { return geometry_.settings(); }
+  ValueType infer_type(std::span<const ValueType> inputs) const final {
+    return geometry_.infer_type(inputs[0]);
+  }
+  Box needed(int, const Box& out, const NodeTypes& types) const final {
+    return geometry_.needed(out, types.inputs[0]);
+  }
+  InputAccess input_access(int) const final { return InputAccess::kDense; }
+  OutputAccess output_access() const final { return OutputAccess::kReturnsDense; }
+  bool keeps_input(int) const final { return true; }
+
+ protected:
+  ConvolutionGeometry geometry_;
+  bool bias_;
+  // As ATen takes them; made once, for kernels run often.
+  std::vector<int64_t> stride_, dilation_, no_padding_;
+};
+
+}  // namespace tessera

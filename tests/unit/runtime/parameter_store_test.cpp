@@ -1,0 +1,124 @@
+// What a rank holds of the parameters, and gradients as views of the buckets that are reduced.
+
+#include "tessera/runtime/parameter_store.h"
+
+#include <gtest/gtest.h>
+
+#include "tessera/lower/lower.h"
+#include "tessera/simulate/simulator.h"
+#include "tests/unit/graph/two_layers.h"
+
+namespace tessera::parameter_store_test {
+namespace {
+
+/// conv1 on the first stage, all else on the second.
+Lowered on_two_stages() {
+  const Graph graph = two_layers();
+  Plan plan;
+  plan.stages = {{}, {}};
+  for (const Node& node : graph.nodes()) plan.stage_of[node.name] = node.name == "conv1" ? 0 : 1;
+  return lower(graph, plan);
+}
+
+std::vector<std::string> names_of_defined(const Graph& graph,
+                                          const std::vector<at::Tensor>& tensors) {
+  std::vector<std::string> names;
+  for (size_t id = 0; id < tensors.size(); ++id)
+    if (tensors[id].defined()) names.push_back(graph.parameters()[id].name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(ParameterStore, HoldsWhatItsRankUses) {
+  const Lowered lowered = on_two_stages();
+  const ParameterStore first(lowered.graph, lowered.programs[0].parameters, 1, at::kDouble);
+  const ParameterStore second(lowered.graph, lowered.programs[1].parameters, 1, at::kDouble);
+  EXPECT_EQ(names_of_defined(lowered.graph, first.values()), (Names{"conv1.weight", "conv1.bias"}));
+  EXPECT_EQ(names_of_defined(lowered.graph, second.values()),
+            (Names{"norm1.weight", "norm1.bias", "norm1.running_mean", "norm1.running_var",
+                   "conv2.weight", "conv2.bias"}));
+}
+
+TEST(ParameterStore, StartsWithTheSameBitsWhoeverHoldsIt) {
+  const Graph graph = two_layers();
+  const ParameterId last = static_cast<ParameterId>(graph.parameters().size()) - 1;
+  for (const at::ScalarType real : {at::kFloat, at::kDouble}) {
+    const ParameterStore all(graph, {0, 1, last}, /*seed=*/3, real), one(graph, {last}, 3, real);
+    EXPECT_EQ(one.values()[last].scalar_type(), real);
+    EXPECT_TRUE(one.values()[last].equal(all.values()[last]));
+    EXPECT_TRUE(one.values()[last].equal(initial_value(graph.parameters()[last], 3).to(real)));
+  }
+}
+
+TEST(ParameterStore, DoesNotWriteToGivenTensors) {
+  Graph graph;
+  const at::Tensor given = at::ones({3}, at::kDouble);
+  graph.add_parameter({.name = "w", .shape = {3}, .initial = {Initial::Kind::kGiven, 0, given}});
+  ParameterStore store(graph, {0}, 1, at::kDouble);
+  store.values()[0].zero_();
+  EXPECT_TRUE(given.equal(at::ones({3}, at::kDouble)));
+}
+
+TEST(ParameterStore, GradientsAreViewsOfTheBuckets) {
+  const Graph graph = two_layers();
+  ParameterStore store(graph, {0, 1, 6, 7}, 1, at::kDouble);
+  const int64_t num_bias = store.values()[1].numel(), num_weight = store.values()[0].numel();
+  store.make_buckets({{0, {0}, {7}, {0}}, {1, {0}, {1, 0}, {0, num_bias}}});
+  ASSERT_EQ(store.num_buckets(), 2);
+  ASSERT_EQ(store.bucket(1).numel(), num_bias + num_weight);
+  EXPECT_EQ(store.bucket(1).abs().sum().item<double>(), 0);
+  store.bucket(1).copy_(at::arange(num_bias + num_weight, at::kDouble));
+  EXPECT_TRUE(store.gradients()[1].equal(at::arange(num_bias, at::kDouble)));
+  EXPECT_TRUE(store.gradients()[0].equal(
+      at::arange(num_bias, num_bias + num_weight, at::kDouble).view(graph.parameters()[0].shape)));
+  store.gradients()[0].zero_();
+  EXPECT_EQ(store.bucket(1)[num_bias].item<double>(), 0);
+  EXPECT_EQ(store.bucket(0).abs().sum().item<double>(), 0);
+  EXPECT_FALSE(store.gradients()[6].defined()) << "it lies in no bucket";
+}
+
+TEST(ParameterStore, OnlyTrainableParametersHaveGradients) {
+  Graph graph = two_layers();
+  graph.add_parameter(
+      {.name = "frozen", .shape = {2}, .role = ParameterRole::kFrozen, .initial = {}});
+  const Lowered lowered = lower(graph, {});
+  ParameterStore store(lowered.graph, lowered.programs[0].parameters, 1, at::kFloat);
+  store.make_buckets(lowered.programs[0].buckets);
+  EXPECT_TRUE(store.values().back().defined());
+  EXPECT_EQ(names_of_defined(graph, store.gradients()),
+            (Names{"conv1.weight", "conv1.bias", "norm1.weight", "norm1.bias", "conv2.weight",
+                   "conv2.bias"}));
+}
+
+TEST(ParameterStore, ASecondProgramFindsTheGradientsOfTheFirst) {
+  const Lowered lowered = lower(two_layers(), {}, {.bucket_elements = 20});
+  const std::vector<Bucket>& buckets = lowered.programs[0].buckets;
+  ASSERT_GT(buckets.size(), 1u);
+  ParameterStore store(lowered.graph, lowered.programs[0].parameters, 1, at::kFloat);
+  store.make_buckets(buckets);
+  store.bucket(0).fill_(7);
+  store.make_buckets(buckets);
+  EXPECT_EQ(store.num_buckets(), std::ssize(buckets));
+  EXPECT_EQ(store.bucket(0)[0].item<float>(), 7);
+}
+
+TEST(ParameterStore, CountsTheBytesThatAreForecast) {
+  const Lowered lowered = on_two_stages();
+  for (const at::ScalarType real : {at::kFloat, at::kDouble})
+    for (const Program& program : lowered.programs) {
+      ParameterStore store(lowered.graph, program.parameters, 1, real);
+      store.make_buckets(program.buckets);
+      EXPECT_EQ(store.bytes(), simulate(program, lowered.graph, real).parameter_bytes);
+      EXPECT_LE(2 * store.gradient_bytes(), store.bytes());
+    }
+  ParameterStore first(lowered.graph, lowered.programs[0].parameters, 1, at::kDouble);
+  const int64_t elements = 3 * 2 * 3 * 3 + 3;  // of conv1
+  EXPECT_EQ(first.bytes(), elements * 8);
+  first.make_buckets(lowered.programs[0].buckets);
+  EXPECT_EQ(first.gradient_bytes(), elements * 8);
+  EXPECT_EQ(first.bytes(), 2 * elements * 8);
+}
+
+}  // namespace
+}  // namespace tessera::parameter_store_test
