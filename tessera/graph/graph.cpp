@@ -59,7 +59,8 @@ ParameterId Graph::add_parameter(const Parameter& parameter) {
                               to_string(known.shape), to_string(parameter.shape));
   if (!roles_agree)
     throw_error<InvalidInput>(
-        "[graph] parameter {} is shared as a weight and as a running statistic; give each its own",
+        "[graph] parameter {} is shared in two roles (weight, frozen weight, running statistic); "
+        "give each its own",
         known.name);
   return found->second;
 }

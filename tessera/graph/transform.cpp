@@ -1,5 +1,7 @@
 #include "tessera/graph/transform.h"
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
@@ -29,7 +31,12 @@ Graph transform_with(const Graph& graph, const std::vector<Parameter>& parameter
   std::vector<bool> keep(graph.inputs().size(), true);
   Graph result = copy(graph, parameters, replace, keep);
   if (unread == UnreadInputs::kKeep) return result;
-  for (size_t i = 0; i < keep.size(); ++i) keep[i] = !result.value(result.inputs()[i]).uses.empty();
+  for (size_t i = 0; i < keep.size(); ++i) {
+    const ValueId input = result.inputs()[i];
+    const auto& outputs = result.outputs();  // a network may return what it was given
+    keep[i] = !result.value(input).uses.empty() ||
+              std::find(outputs.begin(), outputs.end(), input) != outputs.end();
+  }
   return copy(graph, parameters, replace, keep);
 }
 

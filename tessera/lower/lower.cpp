@@ -25,6 +25,12 @@ bool is_target(const Graph& graph, ValueId input) {
 
 /// Targets may have fewer pixels than there are parts, as other values may.
 void check_inputs(const Graph& graph, const Plan& plan) {
+  for (ValueId output : graph.outputs())
+    if (graph.value(output).producer < 0 && graph.value(output).uses.empty())
+      throw_error<Unsupported>(
+          "[{}] the network returns its input unchanged; there is no operator "
+          "to run",
+          graph.value(output).name);
   for (ValueId input : graph.inputs())
     if (graph.type(input).element == Element::kReal && !is_target(graph, input))
       check_plan(plan, graph.type(input));

@@ -26,9 +26,9 @@ struct StepContext {
   uint64_t seed = 0;
   int64_t step = 0;
   /// Writes the box of a graph input into the tensor (a view of the box's shape).
-  std::function<void(ValueId input, const Box& box, at::Tensor target)> load;
+  std::function<void(ValueId input, const Box& box, at::Tensor target)> load = {};
   /// The optimiser; called by Update.
-  std::function<void()> update;
+  std::function<void()> update = {};
   /// Records what this rank does and when; null: nobody wants to know.
   TraceRecorder* trace = nullptr;
 };
@@ -94,11 +94,11 @@ class Executor {
   ExecutorOptions options_;
   const StepContext* context_ = nullptr;
 
+  MemoryAccount account_;                 // before the tensors that are booked on it
   std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated
   std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
   std::map<int, std::unique_ptr<AllGather>> gathers_;
-  MemoryAccount account_;
   MemoryCounters memory_;
   int64_t value_bytes_ = 0;
 };

@@ -7,6 +7,7 @@
 namespace tessera {
 
 void set_rank_threads(int threads) {
+  at::get_num_threads();  // a thread's first call sets the number to the process's: before ours
   at::set_num_threads(threads);
   omp_set_num_threads(threads);
 }

@@ -136,7 +136,8 @@ TEST(Graph, RefusesToShareAWeightAndARunningStatistic) {
   add(graph, "mean", {2}, kBuffer);
   const auto message = [](const std::string& name) {
     return fmt::format(
-        "[graph] parameter {} is shared as a weight and as a running statistic; give each its own",
+        "[graph] parameter {} is shared in two roles (weight, frozen weight, running statistic); "
+        "give each its own",
         name);
   };
   EXPECT_EQ(refusal([&] { add(graph, "weight", {2}, kBuffer); }), message("weight"));

@@ -169,5 +169,15 @@ TEST(Prune, OutputsKeepTheirBits) {
   EXPECT_TRUE(run_reference(applied, inputs, after, 1, 0).outputs.at(0).equal(expected));
 }
 
+/// A dropout alone is the identity at inference: the input is the output, and stays.
+TEST(Transform, AnInputThatIsAnOutputIsKept) {
+  Graph graph;
+  const ValueId image = graph.add_input("image", ValueType::image({1, 2, 4, 4}));
+  graph.mark_output(image);
+  const Graph pruned = prune(graph, Losses::kDrop);
+  ASSERT_EQ(pruned.inputs().size(), 1u);
+  EXPECT_EQ(pruned.outputs(), pruned.inputs());
+}
+
 }  // namespace
 }  // namespace tessera::transform_test

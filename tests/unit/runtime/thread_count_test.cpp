@@ -74,7 +74,7 @@ TEST(ThreadCount, IsSetForTheRankOfASession) {
   });
 }
 
-TEST(ThreadCount, OfBlasIsTheProcesss) {
+TEST(ThreadCount, OfBlasIsOneForTheProcess) {
   using GetThreads = int (*)();
   const auto get = reinterpret_cast<GetThreads>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
   if (!get) GTEST_SKIP() << "OpenBLAS is not loaded";
