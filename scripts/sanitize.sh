@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 export ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp:halt_on_error=0:exitcode=66:ignore_noninstrumented_modules=1"
+export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp:halt_on_error=0:exitcode=66:ignore_noninstrumented_modules=1:history_size=7"
 
 # Children that are forked to be killed are slow under the thread sanitizer, and find nothing there.
 unit="-*Kill*:*Damage*"
