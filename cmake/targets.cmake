@@ -2,9 +2,9 @@
 #
 #   tessera_folder(geometry SOURCES ...)          no tensors here
 #   tessera_folder(graph TORCH SOURCES ...)       sees tensors
-
 #
-# Which folder may include which is not the linker's business: tests/structure says it.
+# Which folder may include which is not the linker's business: docs/architecture.md says it, and
+# tests/unit/structure checks it.
 
 add_library(tessera_options INTERFACE)
 # No contraction to fused multiply-adds: a kernel that recomputes a number must get the same bits,

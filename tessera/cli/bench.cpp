@@ -8,6 +8,7 @@
 #include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
 
+#include "tessera/job/forecast.h"
 #include "tessera/job/run.h"
 
 namespace tessera::cli {
@@ -82,14 +83,16 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   }
 }
 
-/// One worker with as many threads, after the others are done.
+/// One worker with as many threads, after the others are done. As a thread of this process, also
+/// where they were processes: MPI starts once in a process.
 Baseline measure_baseline(const Job& job, const BenchOptions& bench, const BenchReport& report) {
-  Job one = job;
-  one.plan = {};
-  one.launch.launch = "threads";
-  BenchOptions options = bench;
-  options.trace = {};
-  const double median_ms = benchmark(one, options).median_ms;
+  BenchOptions one = bench;
+  one.real = job.real;
+  one.seed = job.seed;
+  one.threads = job.launch.threads;
+  one.timeout_seconds = job.launch.timeout_seconds;
+  one.trace = {};
+  const double median_ms = benchmark(job.graph(), one).median_ms;
   return {median_ms, median_ms / (report.median_ms * report.ranks)};
 }
 
@@ -100,6 +103,9 @@ int run(const Options& options) {
   bench.iterations = options.iterations;
   bench.update = options.update;
   if (!options.trace_file.empty()) bench.trace = TraceRecorder::Detail::kKernels;
+  if (options.baseline)
+    forecast_within_limits(job, lower(job.graph(), {}, timed_step(bench)), options.update ? 1 : 0,
+                           Where::kThisMachine);
   const BenchReport report = benchmark(job, bench);
   if (is_secondary_process()) return kOk;
   if (!options.trace_file.empty())

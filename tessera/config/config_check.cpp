@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/config/config_keys.h"
 
 namespace tessera {
@@ -83,10 +84,8 @@ void check_text(const ConfigKey& key, const std::string& text, const std::string
   if (key.choices.empty() ||
       std::find(key.choices.begin(), key.choices.end(), text) != key.choices.end())
     return;
-  std::string legal;
-  for (const std::string& choice : key.choices)
-    legal += fmt::format("{}{}", legal.empty() ? "" : ", ", choice);
-  throw_error<InvalidInput>("{} \"{}\" is not known; use one of {}", place, text, legal);
+  throw_error<InvalidInput>("{} \"{}\" is not known; use one of {}", place, text,
+                            joined(key.choices));
 }
 
 }  // namespace

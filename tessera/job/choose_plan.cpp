@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
+#include "tessera/base/text.h"
 #include "tessera/files/read_text.h"
 #include "tessera/planner/balance.h"
 #include "tessera/planner/grid.h"
@@ -27,13 +28,11 @@ std::vector<int64_t> resolve_pieces(const JobConfig& config, const Graph& graph,
 /// One grid for all stages, or one for each.
 void resolve_stages(const JobConfig& config, Plan* plan) {
   std::vector<std::vector<int64_t>> grids;
-  for (size_t begin = 0; begin < config.space.size();) {
-    const size_t comma = std::min(config.space.find(',', begin), config.space.size());
-    grids.push_back(parse_sizes(config.space.substr(begin, comma - begin), "--space"));
-    begin = comma + 1;
-  }
   if (config.space.ends_with(','))
     throw_error<InvalidInput>("[--space] {} ends with a comma; give a grid after it", config.space);
+  if (!config.space.empty())
+    for (const std::string& grid : split_text(config.space, ','))
+      grids.push_back(parse_sizes(grid, "--space"));
   if (grids.empty()) grids.emplace_back();
   if (grids.size() == 1) grids.resize(config.stages, grids[0]);
   if (static_cast<int64_t>(grids.size()) != config.stages)

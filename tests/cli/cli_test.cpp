@@ -88,6 +88,16 @@ TEST(Cli, EveryCommandReadsAConfiguration) {
   EXPECT_EQ(written.out, typed.out);
 }
 
+/// The baseline is one worker of this process, wherever the others were.
+TEST(Cli, BenchComparesProcessesWithOneWorker) {
+  const Outcome outcome = tessera(
+      "bench cnn2d:base=4,depth=2 --input 2x3x32x32 --space 2x1 --launch mpi --baseline "
+      "--iterations 2 --json");
+  if (outcome.err.find("libopenmpi") != std::string::npos) GTEST_SKIP() << "no MPI";
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\"efficiency\""), std::string::npos) << outcome.out;
+}
+
 TEST(Cli, PlanDrawsTheGridAndPrintsPrograms) {
   const Outcome picture = tessera("plan unet2d:base=4,depth=3 --input 1x3x64x64 --space 2x2");
   EXPECT_NE(picture.out.find("rank 3"), std::string::npos);
@@ -126,7 +136,8 @@ TEST(Cli, TrainsResumesAndPredicts) {
   const Outcome prediction =
       tessera("predict unet2d:base=2,depth=2,classes=3 --input 1x1x32x24 --space 1x2 --weights " +
               folder + "/w.safetensors --images synthetic:samples=2,classes=3 --output " + folder +
-              "/classes.npy --probabilities " + folder + "/p.npy" + (kPictures ? " --picture " + folder + "/p.png" : ""));
+              "/classes.npy --probabilities " + folder + "/p.npy" +
+              (kPictures ? " --picture " + folder + "/p.png" : ""));
   EXPECT_EQ(prediction.exit_code, 0) << prediction.err;
   EXPECT_GT(std::filesystem::file_size(folder + "/classes.npy"), 2u * 32 * 24);
   EXPECT_GT(std::filesystem::file_size(folder + "/p.npy"), 4u * 2 * 3 * 32 * 24);

@@ -162,29 +162,20 @@ std::vector<int64_t> entry_per_axis(const std::vector<int64_t>& values, int num_
 ValueId convolution(Graph& graph, ValueId x, const std::string& name,
                     const ConvolutionOptions& options) {
   const ValueType type = graph.type(x);
-  const std::string place = "[convolution " + name + "]";
-  check_is_image(type, place);
-  const auto entries = [&](const std::vector<int64_t>& values, int64_t least, const char* what) {
-    return entry_per_axis(values, type.num_spatial(), least, place + " " + what);
-  };
-  entries({options.groups}, 1, "groups");
-  entries({options.out_channels}, 1, "out_channels");
-  const auto kernel = entries(options.kernel, 1, "kernel");
-  const auto stride = entries(options.stride, 1, "stride");
-  const auto dilation = entries(options.dilation, 1, "dilation");
-  const auto low = entries(options.padding, 0, "padding");
+  const ConvolutionEntries entries(options, type, "[convolution " + name + "]");
+  const auto low = entries.read(options.padding, 0, "padding");
   const auto high =
-      options.padding_high.empty() ? low : entries(options.padding_high, 0, "padding_high");
+      options.padding_high.empty() ? low : entries.read(options.padding_high, 0, "padding_high");
 
   ConvolutionGeometry geometry{{}, options.out_channels, options.groups};
   Shape weight_shape{options.out_channels, type.channels() / options.groups};
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    geometry.windows.push_back({.kernel = kernel[i],
-                                .stride = stride[i],
-                                .dilation = dilation[i],
+  for (size_t i = 0; i < entries.kernel.size(); ++i) {
+    geometry.windows.push_back({.kernel = entries.kernel[i],
+                                .stride = entries.stride[i],
+                                .dilation = entries.dilation[i],
                                 .pad_low = low[i],
                                 .pad_high = high[i]});
-    weight_shape.push_back(kernel[i]);
+    weight_shape.push_back(entries.kernel[i]);
   }
   const auto parameters =
       add_weight_and_bias(graph, name, weight_shape, options.bias ? options.out_channels : 0);

@@ -10,6 +10,29 @@
 
 namespace tessera {
 
+/// The options that both have, with an entry for each spatial axis. Throws InvalidInput, with
+/// `place` in front, for an input that is not an image and for entries that are not legal.
+struct ConvolutionEntries {
+  template <class Options>
+  ConvolutionEntries(const Options& options, const ValueType& input, std::string where)
+      : num_spatial(input.num_spatial()), place(std::move(where)) {
+    check_is_image(input, place);
+    read({options.groups}, 1, "groups");
+    read({options.out_channels}, 1, "out_channels");
+    kernel = read(options.kernel, 1, "kernel");
+    stride = read(options.stride, 1, "stride");
+    dilation = read(options.dilation, 1, "dilation");
+  }
+  std::vector<int64_t> read(const std::vector<int64_t>& values, int64_t least,
+                            const char* what) const {
+    return entry_per_axis(values, num_spatial, least, place + " " + what);
+  }
+
+  int num_spatial;
+  std::string place;
+  std::vector<int64_t> kernel, stride, dilation;
+};
+
 class ConvolutionOp : public Op {
  public:
   ConvolutionOp(ConvolutionGeometry geometry, bool bias)

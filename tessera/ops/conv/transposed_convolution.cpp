@@ -125,32 +125,23 @@ void check_output_padding(const std::vector<Window>& windows, const std::string&
 ValueId transposed_convolution(Graph& graph, ValueId x, const std::string& name,
                                const TransposedConvolutionOptions& options) {
   const ValueType type = graph.type(x);
-  const std::string place = "[transposed_convolution " + name + "]";
-  check_is_image(type, place);
-  const auto entries = [&](const std::vector<int64_t>& values, int64_t least, const char* what) {
-    return entry_per_axis(values, type.num_spatial(), least, place + " " + what);
-  };
-  entries({options.groups}, 1, "groups");
-  entries({options.out_channels}, 1, "out_channels");
-  const auto kernel = entries(options.kernel, 1, "kernel");
-  const auto stride = entries(options.stride, 1, "stride");
-  const auto dilation = entries(options.dilation, 1, "dilation");
-  const auto padding = entries(options.padding, 0, "padding");
-  const auto output_padding = entries(options.output_padding, 0, "output_padding");
+  const ConvolutionEntries entries(options, type, "[transposed_convolution " + name + "]");
+  const auto padding = entries.read(options.padding, 0, "padding");
+  const auto output_padding = entries.read(options.output_padding, 0, "output_padding");
 
   ConvolutionGeometry geometry{{}, options.out_channels, options.groups};
   Shape weight_shape{type.channels(), options.out_channels / options.groups};
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    geometry.windows.push_back({.kernel = kernel[i],
-                                .stride = stride[i],
-                                .dilation = dilation[i],
+  for (size_t i = 0; i < entries.kernel.size(); ++i) {
+    geometry.windows.push_back({.kernel = entries.kernel[i],
+                                .stride = entries.stride[i],
+                                .dilation = entries.dilation[i],
                                 .pad_low = padding[i],
                                 .pad_high = padding[i],
                                 .output_padding = output_padding[i],
                                 .transposed = true});
-    weight_shape.push_back(kernel[i]);
+    weight_shape.push_back(entries.kernel[i]);
   }
-  check_output_padding(geometry.windows, place);
+  check_output_padding(geometry.windows, entries.place);
   const auto parameters =
       add_weight_and_bias(graph, name, weight_shape, options.bias ? options.out_channels : 0);
   return graph.add_node(name,
