@@ -99,9 +99,9 @@ std::vector<double> time_steps(RankSession& session, StepContext context,
 }
 
 /// One more step; all ranks' clocks start together, as far as messages can tell.
-std::vector<TraceEvent> trace_step(RankSession& session, const Lowered& lowered,
-                                   StepContext context, TraceRecorder::Detail detail) {
-  TraceRecorder recorder(lowered.graph, session.transport().rank(), detail);
+std::vector<TraceEvent> trace_step(RankSession& session, const Graph& graph, StepContext context,
+                                   TraceRecorder::Detail detail) {
+  TraceRecorder recorder(graph, session.transport().rank(), detail);
   context.trace = &recorder;
   barrier(session.transport(), session.everyone());
   recorder.start();
@@ -115,17 +115,21 @@ std::vector<TraceEvent> trace_step(RankSession& session, const Lowered& lowered,
 LowerOptions timed_step(const BenchOptions& options) {
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
+  const std::unique_ptr<Optimiser> optimiser = sgd({});
+  if (options.update) lowering.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
+  lowering.real = options.real;
   return lowering;
 }
 
-BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport) {
+BenchReport benchmark(const Lowering& lowering, const BenchOptions& options,
+                      Transport& transport) {
   if (options.iterations < 1 || options.warmup < 0)
     throw_error<InvalidInput>("[benchmark] {} steps after {}; use at least 1 after at least 0",
                               options.iterations, options.warmup);
-  const Lowered lowered = lower(graph, options.plan, timed_step(options));
-  RankSession session(lowered, transport, {options.real, options.seed, options.threads});
+  RankSession session(lowering, transport, {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = sgd({});
-  NoiseCache noise(lowered.graph, options.seed);
+  optimiser->keep_state_in(session.parameters().states());
+  NoiseCache noise(lowering.graph(), options.seed);
   const StepContext context = step_context(session, options, *optimiser, noise);
   TransportCounters before;
   const std::vector<double> own = time_steps(session, context, options, &before);
@@ -134,9 +138,8 @@ BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport
   RankMeasurement measured;
   measured.peak_value_bytes = session.executor().memory().peak_value_bytes;
   measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
-  measured.parameter_bytes =
-      session.parameters().bytes() +
-      (options.update ? optimiser->state_copies() * session.parameters().gradient_bytes() : 0);
+  measured.reduction_bytes = session.executor().memory().reduction_bytes;
+  measured.parameter_bytes = session.parameters().bytes();
   measured.bytes_sent = (after.bytes_sent - before.bytes_sent) / options.iterations;
   measured.messages = (after.messages - before.messages) / options.iterations;
   measured.blocked_ms = 1000 * (after.blocked_seconds - before.blocked_seconds) /
@@ -155,16 +158,17 @@ BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport
   report.p10_ms = percentile(slowest, 0.1);
   report.p90_ms = percentile(slowest, 0.9);
   if (options.trace) {
-    report.trace = trace_step(session, lowered, context, *options.trace);
-    report.rank_names = rank_names(lowered.programs);
+    report.trace = trace_step(session, lowering.graph(), context, *options.trace);
+    report.rank_names = rank_names(lowering.plan());
   }
   return report;
 }
 
 BenchReport benchmark(const Graph& graph, const BenchOptions& options) {
+  const Lowering lowering(graph, options.plan, timed_step(options));
   return report_from_threads<BenchReport>(
       options.plan.num_ranks(), options.threads, options.timeout_seconds,
-      [&](Transport& transport) { return benchmark(graph, options, transport); });
+      [&](Transport& transport) { return benchmark(lowering, options, transport); });
 }
 
 }  // namespace tessera

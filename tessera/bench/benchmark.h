@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "tessera/comm/transport.h"
-#include "tessera/graph/graph.h"
-#include "tessera/lower/options.h"
-#include "tessera/plan/plan.h"
+#include "tessera/lower/lower.h"
 #include "tessera/report/trace_recorder.h"
 
 namespace tessera {
@@ -27,7 +25,8 @@ struct BenchOptions {
 
 struct RankMeasurement {
   int64_t peak_value_bytes = 0;
-  int64_t parameter_bytes = 0;
+  int64_t reduction_bytes = 0;  // of those, what reductions received
+  int64_t parameter_bytes = 0;  // values, buffers, gradients and the optimiser's state
   int64_t workspace_bytes = 0;
   int64_t bytes_sent = 0;      // per step
   int64_t messages = 0;        // per step
@@ -49,10 +48,10 @@ struct BenchReport {
 /// How the timed step is lowered.
 LowerOptions timed_step(const BenchOptions& options);
 
-/// Collective over all ranks of the transport, which are those of the plan; the report is the same
-/// on all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its
+/// Collective over all ranks of the transport, which are those of the plan; `lowering` is that of a
+/// timed_step(). The report is the same on all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its
 /// slowest rank. Inputs are drawn once, before timing.
-BenchReport benchmark(const Graph& graph, const BenchOptions& options, Transport& transport);
+BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Transport& transport);
 
 /// The same on ranks that are threads of this process.
 BenchReport benchmark(const Graph& graph, const BenchOptions& options);

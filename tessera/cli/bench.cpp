@@ -104,8 +104,7 @@ int run(const Options& options) {
   bench.update = options.update;
   if (!options.trace_file.empty()) bench.trace = TraceRecorder::Detail::kKernels;
   if (options.baseline)
-    forecast_within_limits(job, lower(job.graph(), {}, timed_step(bench)), options.update ? 1 : 0,
-                           Where::kThisMachine);
+    forecast_within_limits(job, Lowering(job.graph(), {}, timed_step(bench)), Where::kThisMachine);
   const BenchReport report = benchmark(job, bench);
   if (is_secondary_process()) return kOk;
   if (!options.trace_file.empty())

@@ -41,13 +41,15 @@ nlohmann::json per_rank(const std::vector<RankForecast>& ranks, Field field) {
   return list;
 }
 
-void print_json(const Job& job, const std::vector<RankForecast>& ranks) {
+void print_json(const Job& job, const Forecast& forecast) {
   using Rank = RankForecast;
+  const std::vector<Rank>& ranks = forecast.ranks;
   const nlohmann::json json{
       {"ranks", ranks.size()},
       {"dtype", dtype_name(job.real)},
       {"plan", nlohmann::json::parse(to_json(job.plan))},
       {"peak_value_bytes", per_rank(ranks, [](const Rank& r) { return r.peak_value_bytes; })},
+      {"reduction_bytes", per_rank(ranks, [](const Rank& r) { return r.reduction_bytes; })},
       {"parameter_bytes", per_rank(ranks, [](const Rank& r) { return r.parameter_bytes; })},
       {"bytes_sent", per_rank(ranks, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(ranks, [](const Rank& r) { return r.messages; })}};
@@ -74,12 +76,6 @@ void print_halos(const Job& job) {
   if (halos.size() > kMaxRows) fmt::print("  ... and {} more\n", halos.size() - kMaxRows);
 }
 
-int stage_of_rank(const Plan& plan, int rank) {
-  int stage = 0;
-  while (rank % plan.ranks_per_replica() >= plan.first_rank(stage + 1)) ++stage;
-  return stage;
-}
-
 void print_stages(const Job& job) {
   const Colours colours = isatty(STDOUT_FILENO) ? Colours::kTerminal : Colours::kNone;
   fmt::print("nodes in the order in which they run, by resolution; each with its stage\n{}\n{}",
@@ -87,21 +83,30 @@ void print_stages(const Job& job) {
              describe_crossings(job.graph(), job.plan, job.real));
 }
 
-void print_table(const Job& job, const std::vector<RankForecast>& ranks) {
+/// "0", or of a large world "0 and 3 alike".
+std::string name_of(const std::vector<int>& alike) {
+  if (alike.size() == 1) return fmt::format("{}", alike.front());
+  return fmt::format("{} and {} alike", alike.front(), alike.size() - 1);
+}
+
+void print_table(const Job& job, const Forecast& forecast) {
   const ValueType& input = job.graph().type(job.graph().inputs()[0]);
-  fmt::print("{} on {} workers ({}), input {}, {}\n\n", job.model.name, ranks.size(),
+  fmt::print("{} on {} workers ({}), input {}, {}\n\n", job.model.name, forecast.ranks.size(),
              to_string(job.plan), to_string(input), dtype_name(job.real));
   if (job.plan.num_stages() > 1)
     print_stages(job);
   else
     fmt::print("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
   print_halos(job);
-  fmt::print("\n{:>4}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", "stage", "values",
-             "parameters", "together", "sent/step", "messages");
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    const RankForecast& r = ranks[rank];
-    fmt::print("{:>4}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", rank,
-               stage_of_rank(job.plan, static_cast<int>(rank)), format_bytes(r.peak_value_bytes),
+  size_t width = 4;
+  for (const std::vector<int>& alike : forecast.classes)
+    width = std::max(width, name_of(alike).size());
+  fmt::print("\n{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", width, "stage",
+             "values", "parameters", "together", "sent/step", "messages");
+  for (const std::vector<int>& alike : forecast.classes) {
+    const RankForecast& r = forecast.ranks[alike.front()];
+    fmt::print("{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", name_of(alike), width,
+               job.plan.stage_of_rank(alike.front()), format_bytes(r.peak_value_bytes),
                format_bytes(r.parameter_bytes),
                format_bytes(r.peak_value_bytes + r.parameter_bytes), format_bytes(r.bytes_sent),
                r.messages);
@@ -116,38 +121,41 @@ StepCosts step_costs(const Job& job, const Options& options) {
   return costs;
 }
 
-/// Whether that was all that was asked for.
-bool show_timeline(const Job& job, const Lowered& lowered, const Options& options) {
-  if (!options.timeline && options.trace_file.empty()) return false;
+/// All ranks are walked together, which is for small worlds.
+void show_timeline(const Job& job, const Lowering& lowering, const Options& options) {
+  if (lowering.num_ranks() > kMostRanksProved)
+    throw_error<InvalidInput>("[--timeline] {} workers are too many to draw; use at most {}",
+                              lowering.num_ranks(), kMostRanksProved);
   const Timeline timeline =
-      make_timeline(lowered.programs, lowered.graph, step_costs(job, options));
+      make_timeline(lowering.programs(), lowering.graph(), step_costs(job, options));
   if (!options.trace_file.empty())
     write_file_atomically(options.trace_file,
-                          to_chrome_trace(to_trace(timeline), rank_names(lowered.programs)));
+                          to_chrome_trace(to_trace(timeline), rank_names(job.plan)));
   if (options.timeline) fmt::print("{}", draw_timeline(timeline, options.width));
-  return options.timeline;
 }
 
 int run(const Options& options) {
   const Job job = resolve_job(options.config.read());
-  LowerOptions lowering;
-  lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
-  const Lowered lowered = lower(job.graph(), job.plan, lowering);
+  LowerOptions lowered;
+  lowered.step = options.update ? StepKind::kTrain : StepKind::kGradient;
+  if (options.update) lowered.optimiser.copies = 1;
+  lowered.real = job.real;
+  const Lowering lowering(job.graph(), job.plan, lowered);
   if (!options.plan_file.empty()) write_file_atomically(options.plan_file, to_json(job.plan));
   if (options.program) {
     if (options.rank >= job.plan.num_ranks())
       throw_error<InvalidInput>("[--rank] {} is not below {} ranks", options.rank,
                                 job.plan.num_ranks());
-    fmt::print("{}", to_string(lowered.programs[options.rank], lowered.graph));
+    fmt::print("{}", to_string(lowering.program(options.rank), lowering.graph()));
     return kOk;
   }
-  const std::vector<RankForecast> ranks =
-      forecast_within_limits(job, lowered, options.update ? 1 : 0, Where::kAnywhere);
-  if (show_timeline(job, lowered, options)) return kOk;
+  const Forecast forecast = forecast_within_limits(job, lowering, Where::kAnywhere);
+  if (options.timeline || !options.trace_file.empty()) show_timeline(job, lowering, options);
+  if (options.timeline) return kOk;
   if (options.json)
-    print_json(job, ranks);
+    print_json(job, forecast);
   else
-    print_table(job, ranks);
+    print_table(job, forecast);
   return kOk;
 }
 

@@ -131,71 +131,86 @@ void check_covering(const std::vector<Piece>& pieces, const Box& whole) {
 
 }  // namespace
 
-Layout::Layout(Shape global_shape, std::vector<Piece> pieces)
-    : global_shape_(std::move(global_shape)), pieces_(std::move(pieces)) {
-  check_shape(global_shape_);
-  const Box whole = Box::whole(global_shape_);
-  for (int index = 0; index < num_pieces(); ++index) check_piece(pieces_[index], index, whole);
-  for (int index = 0; index < num_pieces(); ++index) {
-    if (pieces_[index].box.empty()) continue;
-    const size_t rank = static_cast<size_t>(pieces_[index].rank);
-    if (rank >= pieces_of_rank_.size()) pieces_of_rank_.resize(rank + 1);
-    pieces_of_rank_[rank].push_back(index);
+Layout::Layout(Shape global_shape, std::vector<Piece> pieces) {
+  auto parts = std::make_shared<Parts>();
+  parts->global_shape = std::move(global_shape);
+  parts->pieces = std::move(pieces);
+  check_shape(parts->global_shape);
+  const Box whole = Box::whole(parts->global_shape);
+  for (int index = 0; index < std::ssize(parts->pieces); ++index) {
+    const Piece& piece = parts->pieces[index];
+    check_piece(piece, index, whole);
+    if (piece.box.empty()) continue;
+    const size_t rank = static_cast<size_t>(piece.rank);
+    if (rank >= parts->pieces_of_rank.size()) parts->pieces_of_rank.resize(rank + 1);
+    parts->pieces_of_rank[rank].push_back(index);
   }
-  if (!whole.empty()) build_index();
+  if (!whole.empty()) build_index(parts.get());
+  parts_ = std::move(parts);
 }
 
-void Layout::build_index() {
-  const Box whole = Box::whole(global_shape_);
+const std::shared_ptr<const Layout::Parts>& Layout::no_parts() {
+  static const auto none = std::make_shared<const Parts>();
+  return none;
+}
+
+void Layout::build_index(Parts* parts) {
+  const std::vector<Piece>& pieces = parts->pieces;
+  std::vector<std::vector<int64_t>>& cuts = parts->cuts;
+  const Box whole = Box::whole(parts->global_shape);
   for (int axis = 0; axis < whole.num_axes(); ++axis)
-    cuts_.push_back(boundaries(pieces_, axis, global_shape_[axis]));
-  const int64_t num_cells = count_cells(cuts_);
+    cuts.push_back(boundaries(pieces, axis, parts->global_shape[axis]));
+  const int64_t num_cells = count_cells(cuts);
   if (num_cells > kMaxCells) {
-    const auto finest = std::ranges::max_element(cuts_, {}, &std::vector<int64_t>::size);
-    check_disjoint(pieces_, static_cast<int>(finest - cuts_.begin()));
-    check_covering(pieces_, whole);
-    cuts_.clear();
+    const auto finest = std::ranges::max_element(cuts, {}, &std::vector<int64_t>::size);
+    check_disjoint(pieces, static_cast<int>(finest - cuts.begin()));
+    check_covering(pieces, whole);
+    cuts.clear();
     return;
   }
-  cell_owner_.assign(num_cells, kNobody);
-  for (int index = 0; index < num_pieces(); ++index) {
-    if (pieces_[index].box.empty()) continue;
-    for_each_cell(cuts_, cells_meeting(cuts_, pieces_[index].box), [&](int64_t cell) {
-      if (cell_owner_[cell] != kNobody) throw_overlap(pieces_, cell_owner_[cell], index);
-      cell_owner_[cell] = index;
+  std::vector<int>& cell_owner = parts->cell_owner;
+  cell_owner.assign(num_cells, kNobody);
+  for (int index = 0; index < std::ssize(pieces); ++index) {
+    if (pieces[index].box.empty()) continue;
+    for_each_cell(cuts, cells_meeting(cuts, pieces[index].box), [&](int64_t cell) {
+      if (cell_owner[cell] != kNobody) throw_overlap(pieces, cell_owner[cell], index);
+      cell_owner[cell] = index;
     });
   }
-  const auto gap = std::ranges::find(cell_owner_, kNobody);
-  if (gap != cell_owner_.end())
+  const auto gap = std::ranges::find(cell_owner, kNobody);
+  if (gap != cell_owner.end())
     throw_error<InvalidInput>("[layout] {} of {} has no owner",
-                              to_string(cell_box(cuts_, gap - cell_owner_.begin())),
+                              to_string(cell_box(cuts, gap - cell_owner.begin())),
                               to_string(whole));
 }
 
 const std::vector<int>& Layout::pieces_of(int rank) const {
   static const std::vector<int> none;
-  return rank >= 0 && rank < std::ssize(pieces_of_rank_) ? pieces_of_rank_[rank] : none;
+  const std::vector<std::vector<int>>& all = parts_->pieces_of_rank;
+  return rank >= 0 && rank < std::ssize(all) ? all[rank] : none;
 }
 
 std::vector<int> Layout::pieces_meeting(const Box& box) const {
-  const Box inside = intersect(box, Box::whole(global_shape_));
+  const Box inside = intersect(box, Box::whole(global_shape()));
   std::vector<int> indices;
   if (inside.empty()) return indices;
   // Many cells of few pieces (or no table at all): the scan is the shorter way.
-  const Box cells = cell_owner_.empty() ? Box{} : cells_meeting(cuts_, inside);
-  if (cell_owner_.empty() || cells.volume() > num_pieces()) {
+  const std::vector<int>& cell_owner = parts_->cell_owner;
+  const Box cells = cell_owner.empty() ? Box{} : cells_meeting(parts_->cuts, inside);
+  if (cell_owner.empty() || cells.volume() > num_pieces()) {
     for (int index = 0; index < num_pieces(); ++index)
-      if (!intersect(pieces_[index].box, inside).empty()) indices.push_back(index);
+      if (!intersect(piece(index).box, inside).empty()) indices.push_back(index);
     return indices;
   }
-  for_each_cell(cuts_, cells, [&](int64_t cell) { indices.push_back(cell_owner_[cell]); });
+  for_each_cell(parts_->cuts, cells, [&](int64_t cell) { indices.push_back(cell_owner[cell]); });
   std::ranges::sort(indices);
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   return indices;
 }
 
 bool Layout::operator==(const Layout& other) const {
-  return global_shape_ == other.global_shape_ && pieces_ == other.pieces_;
+  return parts_ == other.parts_ ||
+         (global_shape() == other.global_shape() && pieces() == other.pieces());
 }
 
 std::string to_string(const Layout& layout) {

@@ -3,7 +3,10 @@
 // it. A rank may own no piece, one or many; a piece may be empty (a deep level can have fewer
 // pixels than there are workers) and then keeps its place in the list, so that piece i of one value
 // and piece i of its neighbour in the graph sit on the same rank.
+//
+// A layout never changes, so copies share one list: many values of a network are cut alike.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,10 +28,10 @@ class Layout {
   /// size has no elements and is covered by empty pieces, or none.
   Layout(Shape global_shape, std::vector<Piece> pieces);
 
-  const Shape& global_shape() const { return global_shape_; }
-  const std::vector<Piece>& pieces() const { return pieces_; }
-  const Piece& piece(int index) const { return pieces_[index]; }
-  int num_pieces() const { return static_cast<int>(pieces_.size()); }
+  const Shape& global_shape() const { return parts_->global_shape; }
+  const std::vector<Piece>& pieces() const { return parts_->pieces; }
+  const Piece& piece(int index) const { return parts_->pieces[index]; }
+  int num_pieces() const { return static_cast<int>(parts_->pieces.size()); }
   /// Indices of the non-empty pieces of a rank, in list order.
   const std::vector<int>& pieces_of(int rank) const;
   /// Indices of the non-empty pieces that meet `box`, ascending; `box` may leave the shape. By
@@ -38,15 +41,19 @@ class Layout {
   bool operator==(const Layout& other) const;
 
  private:
-  void build_index();
+  struct Parts {
+    Shape global_shape;
+    std::vector<Piece> pieces;
+    std::vector<std::vector<int>> pieces_of_rank;
+    // Boundaries per axis, sorted, and the piece that owns each cell between them (row major). Both
+    // empty where the list is too irregular for a table.
+    std::vector<std::vector<int64_t>> cuts;
+    std::vector<int> cell_owner;
+  };
+  static void build_index(Parts* parts);
+  static const std::shared_ptr<const Parts>& no_parts();
 
-  Shape global_shape_;
-  std::vector<Piece> pieces_;
-  std::vector<std::vector<int>> pieces_of_rank_;
-  // Boundaries per axis, sorted, and the piece that owns each cell between them (row major). Both
-  // empty where the list is too irregular for a table.
-  std::vector<std::vector<int64_t>> cuts_;
-  std::vector<int> cell_owner_;
+  std::shared_ptr<const Parts> parts_ = no_parts();
 };
 
 std::string to_string(const Layout& layout);

@@ -39,13 +39,21 @@ class Transfer {
   /// Every element of every need inside the global shape arrives exactly once, from its owner.
   /// Moves are sorted by (need, source_piece): the plan order in which adjoint additions run.
   Transfer(const Layout& source, const std::vector<Need>& needs);
+  /// Only the moves that begin or end at `rank`, in the same order: what a rank has to know, in time
+  /// and memory that do not grow with the moves of all.
+  Transfer(const Layout& source, const std::vector<Need>& needs, int rank);
 
   const std::vector<Move>& moves() const { return moves_; }
   /// Elements that cross ranks.
   int64_t remote_volume() const;
 
  private:
+  void add_arrivals(const Layout& source, const Need& need, int index);
+
   std::vector<Move> moves_;
 };
+
+/// Transfer(source, needs).remote_volume(), without its moves.
+int64_t remote_volume(const Layout& source, const std::vector<Need>& needs);
 
 }  // namespace tessera

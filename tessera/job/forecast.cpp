@@ -26,35 +26,28 @@ Where where_ranks_live(const Job& job) {
   return transport_name(job.launch) == "threads" ? Where::kThisMachine : Where::kAnywhere;
 }
 
-std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& lowered,
-                                                 int64_t optimiser_copies, Where where) {
-  std::vector<RankForecast> forecasts;
+Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where where,
+                                const Forecast* beside) {
+  Forecast result = forecast(lowering, job.real);
   int64_t all_ranks = 0;
-  for (const Program& program : lowered.programs) {
-    RankForecast forecast = simulate(program, lowered.graph, job.real);
-    for (ParameterId id : program.parameters)
-      if (const Parameter& held = lowered.graph.parameters()[id];
-          held.role == ParameterRole::kTrainable)
-        forecast.parameter_bytes +=
-            optimiser_copies * held.numel() * static_cast<int64_t>(c10::elementSize(job.real));
-    const int64_t needed = forecast.peak_value_bytes + forecast.parameter_bytes;
+  for (int rank = 0; rank < lowering.num_ranks(); ++rank) {
+    RankForecast& of_rank = result.ranks[rank];
+    if (beside != nullptr) of_rank.parameter_bytes = beside->ranks[rank].parameter_bytes;
+    const int64_t needed = of_rank.peak_value_bytes + of_rank.parameter_bytes;
     if (job.memory_limit && needed > *job.memory_limit)
       throw_error<OutOfMemory>(
           "[--memory] rank {}/{}: needs {} (values {}, parameters {}), the limit is {}; use more "
           "workers, a smaller input or a smaller batch",
-          program.rank, program.num_ranks, format_bytes(needed),
-          format_bytes(forecast.peak_value_bytes), format_bytes(forecast.parameter_bytes),
-          format_bytes(*job.memory_limit));
+          rank, lowering.num_ranks(), format_bytes(needed), format_bytes(of_rank.peak_value_bytes),
+          format_bytes(of_rank.parameter_bytes), format_bytes(*job.memory_limit));
     all_ranks += needed;
-    forecasts.push_back(forecast);
   }
   if (where == Where::kThisMachine && all_ranks > free_memory())
     throw_error<OutOfMemory>(
         "[memory] the {} workers need {} together, this machine has {} free; use a smaller input, "
-        "or "
-        "`tessera plan` to see what it would need",
-        lowered.programs.size(), format_bytes(all_ranks), format_bytes(free_memory()));
-  return forecasts;
+        "or `tessera plan` to see what it would need",
+        lowering.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
+  return result;
 }
 
 }  // namespace tessera

@@ -1,11 +1,8 @@
 #pragma once
 // Whether a job fits, before anything is allocated.
 
-#include <vector>
-
 #include "tessera/job/job.h"
-#include "tessera/lower/lower.h"
-#include "tessera/simulate/simulator.h"
+#include "tessera/simulate/forecast.h"
 
 namespace tessera {
 
@@ -14,10 +11,11 @@ enum class Where { kAnywhere, kThisMachine };
 /// Ranks that are threads are all here; processes may be anywhere, and must decide alike.
 Where where_ranks_live(const Job& job);
 
-/// Forecasts every rank. Throws OutOfMemory where a rank needs more than the job's limit or, where
-/// all ranks live on this machine, where they need more together than it has free.
-/// `optimiser_copies` is the optimiser's state in copies of the trainable parameters.
-std::vector<RankForecast> forecast_within_limits(const Job& job, const Lowered& lowered,
-                                                 int64_t optimiser_copies, Where where);
+/// Forecasts every rank; the programs of a small world are proved together. Throws OutOfMemory where
+/// a rank needs more than the job's limit or, where all ranks live on this machine, where they need
+/// more together than it has free. `beside` is a step whose parameters, gradients and optimiser's
+/// state stay while this one runs: validation in the middle of training.
+Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where where,
+                                const Forecast* beside = nullptr);
 
 }  // namespace tessera

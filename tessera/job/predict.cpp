@@ -41,7 +41,7 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
 class SharedFile {
  public:
   SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport,
-             const Group& everyone)
+             const Members& everyone)
       : transport_(transport), everyone_(everyone) {
     if (path.empty()) return;
     if (transport.rank() == 0) writer_ = NpyWriter::create(path, type, shape);
@@ -60,18 +60,19 @@ class SharedFile {
 
  private:
   Transport& transport_;
-  const Group& everyone_;
+  const Members& everyone_;
   std::unique_ptr<NpyWriter> writer_;
 };
 
-void predict_rank(const PredictRequest& request, const Job& job, const Lowered& lowered,
+void predict_rank(const PredictRequest& request, const Job& job, const Lowering& lowering,
                   const Dataset& data, Transport& transport) {
-  Group everyone;
+  Members everyone;
   for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
-  ParameterStore parameters(job.graph(), lowered.programs.at(transport.rank()).parameters, job.seed,
-                            job.real);
+  Program program = lowering.program(transport.rank());
+  ParameterStore parameters(job.graph(), program.parameters, job.seed, job.real);
   load_parameters(request.weights, job.model, parameters.values());
-  Shape shape = lowered.graph.type(lowered.graph.outputs()[0]).shape();
+  const Graph& graph = lowering.graph();
+  Shape shape = graph.type(graph.outputs()[0]).shape();
   const int64_t batch_size = shape[0], classes = shape[1];
   shape[0] = data.size();
   Shape class_shape = shape;
@@ -81,7 +82,7 @@ void predict_rank(const PredictRequest& request, const Job& job, const Lowered& 
   SharedFile raw(request.raw, job.real == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32,
                  shape, transport, everyone);
   SharedFile probabilities(request.probabilities, NpyType::kFloat32, shape, transport, everyone);
-  predict(lowered, data, &parameters, &transport, job.real,
+  predict(lowering, std::move(program), data, &parameters, &transport, job.real,
           [&](int64_t batch, Box box, const at::Tensor& logits) {
             box[0] = box[0].shifted(batch * batch_size);
             const int64_t kept = std::min(box[0].end, data.size()) - box[0].begin;
@@ -108,10 +109,10 @@ void predict(const Job& job, const Dataset& data, const PredictRequest& request)
     throw_error<InvalidInput>(
         "[--output] give it, --probabilities or --raw, or there is no result");
   check_image_shape(job.graph(), data);
-  const Lowered lowered = lower_prediction(job.graph(), job.plan);
-  forecast_within_limits(job, lowered, 0, where_ranks_live(job));
+  const Lowering lowering = lower_prediction(job.graph(), job.plan, job.real);
+  forecast_within_limits(job, lowering, where_ranks_live(job));
   run_on_ranks(job.plan.num_ranks(), job.launch,
-               [&](Transport& transport) { predict_rank(request, job, lowered, data, transport); });
+               [&](Transport& transport) { predict_rank(request, job, lowering, data, transport); });
 }
 
 }  // namespace tessera

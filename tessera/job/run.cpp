@@ -5,7 +5,6 @@
 #include "tessera/import/import.h"
 #include "tessera/job/forecast.h"
 #include "tessera/loss/loss_spec.h"
-#include "tessera/train/configured.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera {
@@ -63,18 +62,19 @@ void check_ignored_label(const std::string& loss) {
 
 VerifyReport verify(const Job& job, VerifyOptions options) {
   take_from(job, &options);
-  forecast_within_limits(job, lower(job.graph(), job.plan, verified_step(options)),
-                         options.optimiser == OptimiserKind::kAdamW ? 2 : 1, where_ranks_live(job));
-  return report_from_ranks<VerifyReport>(
-      job, [&](Transport& transport) { return verify(job.graph(), options, transport); });
+  const Lowering lowering(job.graph(), job.plan, verified_step(options));
+  forecast_within_limits(job, lowering, where_ranks_live(job));
+  return report_from_ranks<VerifyReport>(job, [&](Transport& transport) {
+    return verify(job.graph(), lowering, options, transport);
+  });
 }
 
 BenchReport benchmark(const Job& job, BenchOptions options) {
   take_from(job, &options);
-  forecast_within_limits(job, lower(job.graph(), job.plan, timed_step(options)),
-                         options.update ? 1 : 0, where_ranks_live(job));
+  const Lowering lowering(job.graph(), job.plan, timed_step(options));
+  forecast_within_limits(job, lowering, where_ranks_live(job));
   return report_from_ranks<BenchReport>(
-      job, [&](Transport& transport) { return benchmark(job.graph(), options, transport); });
+      job, [&](Transport& transport) { return benchmark(lowering, options, transport); });
 }
 
 Job resolve_training(const TrainConfig& config) {
@@ -95,10 +95,9 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
     save_model_weights(config.save_weights, job.model, values, steps);
   };
-  const int64_t copies = configured_optimiser(config)->state_copies();
-  forecast_within_limits(job, *training.micro_steps.back(), copies, where_ranks_live(job));
-  if (training.validation_set)
-    forecast_within_limits(job, training.validation, copies, where_ranks_live(job));
+  const Where where = where_ranks_live(job);
+  const Forecast step = forecast_within_limits(job, *training.micro_steps.back(), where);
+  if (training.validation) forecast_within_limits(job, *training.validation, where, &step);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {
     return Trainer(training, &transport, transport_name(job.launch)).run();
   });

@@ -1,7 +1,7 @@
 #pragma once
 // Numbers for everything that communicates, the same on all ranks: transfers first, then the
 // gathers of the nodes' statistics for each micro-batch, those of the whole batch, then the loss,
-// then the buckets.
+// then the buckets, and the norm of their gradients.
 
 #include "tessera/lower/edges.h"
 
@@ -21,6 +21,9 @@ inline int loss_channel(const PlacedGraph& placed) {
 }
 inline int bucket_channel(const PlacedGraph& placed, int bucket) {
   return loss_channel(placed) + 1 + bucket;
+}
+inline int norm_channel(const PlacedGraph& placed, int num_buckets) {
+  return bucket_channel(placed, num_buckets);
 }
 
 }  // namespace tessera

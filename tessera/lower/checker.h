@@ -1,13 +1,5 @@
 #pragma once
-// Proves a set of programs before it runs. Throws InternalError, naming rank and instruction,
-// unless
-//   - every buffer is alive where it is used, every view lies in its buffer, and at the end only
-//     results are left;
-//   - every Start has its Finish, once, and nothing writes what is being sent, or touches what is
-//     being received, in between;
-//   - each ordered pair of ranks sends and receives the same messages in the same order (messages
-//     match by order, and some transports have no tags);
-//   - all ranks end even if every send waits for its receive.
+// Proves programs before they run. Throws InternalError, naming rank and instruction, unless ...
 
 #include <vector>
 
@@ -15,6 +7,19 @@
 
 namespace tessera {
 
+/// - every buffer is alive where it is used, every view lies in its buffer, and at the end only
+///   results are left;
+/// - every Start has its Finish, once, and in between nothing writes what is being sent, or touches
+///   what is being received or reduced.
+void check_program(const Program& program);
+
+/// - each ordered pair of ranks sends and receives the same messages in the same order (messages
+///   match by order, and some transports have no tags);
+/// - all ranks end even if every send waits for its receive.
+/// Of all programs of a world, in the order of their ranks.
+void check_messages(const std::vector<Program>& programs);
+
+/// Both, for all.
 void check_programs(const std::vector<Program>& programs);
 
 }  // namespace tessera

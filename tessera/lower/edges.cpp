@@ -23,24 +23,22 @@ int holding_piece(const Layout& layout, const Box& box, int rank, int index) {
   return -1;
 }
 
-/// Serves a strided reading from the homes alone, where no piece of it needs a halo.
-bool read_directly(const Layout& layout, const Layout& out, UsePlan* use) {
-  use->home_pieces.assign(out.num_pieces(), -1);
-  for (int q = 0; q < out.num_pieces(); ++q) {
-    if (use->needed[q].empty()) continue;
-    use->home_pieces[q] = holding_piece(layout, use->needed[q], out.piece(q).rank, q);
-    if (use->home_pieces[q] < 0) return false;
-  }
+/// Whether the homes alone serve a strided reading: no piece of it needs a halo.
+bool homes_serve(const Layout& layout, const Layout& out, const std::vector<Box>& needed) {
+  for (int q = 0; q < out.num_pieces(); ++q)
+    if (!needed[q].empty() && holding_piece(layout, needed[q], out.piece(q).rank, q) < 0)
+      return false;
   return true;
 }
 
 /// The buffers that a reading asks for. A strided reading takes a larger one that also holds the
 /// piece, so that it can be the home.
-std::vector<Need> needs_of(const Layout& layout, const Layout& out, const UsePlan& use,
+std::vector<Need> needs_of(const Layout& layout, const Layout& out, const std::vector<Box>& needed,
                            InputAccess access) {
   std::vector<Need> needs;
+  needs.reserve(needed.size());
   for (int q = 0; q < out.num_pieces(); ++q) {
-    Box box = use.needed[q];
+    Box box = needed[q];
     if (access == InputAccess::kStrided && !box.empty() && aligned(layout, out, q))
       box = hull(box, layout.piece(q).box);
     needs.push_back({box, out.piece(q).rank});
@@ -57,24 +55,11 @@ bool serves(const EdgeGroup& group, const std::vector<Need>& needs, InputAccess 
   return true;
 }
 
-/// Where the moves of each micro-batch begin: they are sorted by need.
-std::vector<size_t> first_moves(const EdgeGroup& group, int micro_batches) {
-  const int per_micro_batch = static_cast<int>(group.needs.size()) / micro_batches;
-  std::vector<size_t> first(micro_batches + 1, group.moves.size());
-  for (size_t i = group.moves.size(); i-- > 0;)
-    for (int m = group.moves[i].need / per_micro_batch; m >= 0 && first[m] > i; --m) first[m] = i;
-  return first;
-}
-
-int find_or_add_group(ValuePlan* value, const std::vector<Need>& needs, InputAccess access,
-                      int micro_batches) {
+int find_or_add_group(ValuePlan* value, std::vector<Need> needs, InputAccess access) {
   for (size_t g = 0; g < value->groups.size(); ++g)
     if (serves(value->groups[g], needs, access)) return static_cast<int>(g);
   EdgeGroup group;
   group.access = access;
-  group.needs = needs;
-  group.moves = Transfer(value->layout, needs).moves();
-  group.first_move = first_moves(group, micro_batches);
   group.in_place.assign(needs.size(), false);
   for (size_t q = 0; q < needs.size(); ++q) {
     const bool same_place = static_cast<int>(needs.size()) == value->layout.num_pieces() &&
@@ -83,6 +68,7 @@ int find_or_add_group(ValuePlan* value, const std::vector<Need>& needs, InputAcc
     group.covers_piece.push_back(same_place && !piece.empty() && !needs[q].box.empty() &&
                                  needs[q].box.contains(piece));
   }
+  group.needs = std::move(needs);
   value->groups.push_back(std::move(group));
   return static_cast<int>(value->groups.size() - 1);
 }
@@ -90,33 +76,35 @@ int find_or_add_group(ValuePlan* value, const std::vector<Need>& needs, InputAcc
 /// The first group (dense ones come first) whose buffers can hold pieces becomes their home. A
 /// kernel that returns dense tensors can only be adopted where there are no margins.
 void choose_homes(ValuePlan* value, OutputAccess producer) {
-  for (const Piece& piece : value->layout.pieces()) value->home_boxes.push_back(piece.box);
-  for (EdgeGroup& group : value->groups) {
-    bool any = false;
+  for (size_t g = 0; g < value->groups.size() && value->home_group < 0; ++g) {
+    EdgeGroup& group = value->groups[g];
     for (size_t q = 0; q < group.needs.size(); ++q) {
       if (!group.covers_piece[q]) continue;
       const bool margins = !(group.needs[q].box == value->layout.piece(q).box);
       if (margins && producer != OutputAccess::kWritesView) continue;
-      group.in_place[q] = any = true;
-      value->home_boxes[q] = group.needs[q].box;
+      group.in_place[q] = true;
+      value->home_group = static_cast<int>(g);
     }
-    if (any) return;
   }
+}
+
+std::vector<Box> boxes_needed(const PlacedGraph& placed, const Use& use) {
+  std::vector<Box> needed;
+  const int num_pieces = placed.output_layout(use.node).num_pieces();
+  needed.reserve(num_pieces);
+  for (int q = 0; q < num_pieces; ++q) needed.push_back(placed.needed(use.node, use.input, q));
+  return needed;
 }
 
 void plan_uses(const PlacedGraph& placed, const Value& value, InputAccess access, ValuePlan* plan) {
   for (size_t u = 0; u < value.uses.size(); ++u) {
-    const Node& node = placed.graph.node(value.uses[u].node);
-    if (node.op->input_access(value.uses[u].input) != access) continue;
-    const Layout& out = placed.values[node.output].layout;
-    UsePlan& use = plan->uses[u];
-    for (const Piece& piece : out.pieces())
-      use.needed.push_back(piece.box.empty()
-                               ? Box(std::vector<Range>(value.type.num_axes()))
-                               : node.op->needed(value.uses[u].input, piece.box, node.types));
-    if (access == InputAccess::kStrided && read_directly(plan->layout, out, &use)) continue;
-    use.group = find_or_add_group(plan, needs_of(plan->layout, out, use, access), access,
-                                  placed.num_micro_batches());
+    const Use& use = value.uses[u];
+    if (placed.graph.node(use.node).op->input_access(use.input) != access) continue;
+    const Layout& out = placed.output_layout(use.node);
+    const std::vector<Box> needed = boxes_needed(placed, use);
+    if (access == InputAccess::kStrided && homes_serve(plan->layout, out, needed)) continue;
+    plan->group_of_use[u] =
+        find_or_add_group(plan, needs_of(plan->layout, out, needed, access), access);
   }
 }
 
@@ -152,12 +140,25 @@ void assign_to_chunks(PlacedGraph* placed) {
 
 }  // namespace
 
-const UsePlan& PlacedGraph::use(NodeId node, int input) const {
+int PlacedGraph::group_of(NodeId node, int input) const {
   const ValueId value = graph.node(node).inputs[input];
   const std::vector<Use>& uses = graph.value(value).uses;
   const auto found = std::find(uses.begin(), uses.end(), Use{node, input});
   TESSERA_CHECK(found != uses.end(), "node {} does not read value {}", node, value);
-  return values[value].uses[found - uses.begin()];
+  return values[value].group_of_use[found - uses.begin()];
+}
+
+Box PlacedGraph::needed(NodeId id, int input, int piece) const {
+  const Node& node = graph.node(id);
+  const Box& box = output_layout(id).piece(piece).box;
+  if (box.empty()) return Box(std::vector<Range>(node.types.inputs[input].num_axes()));
+  return node.op->needed(input, box, node.types);
+}
+
+int PlacedGraph::home_piece(NodeId node, int input, int piece) const {
+  const Layout& layout = values[graph.node(node).inputs[input]].layout;
+  return holding_piece(layout, needed(node, input, piece), output_layout(node).piece(piece).rank,
+                       piece);
 }
 
 Members PlacedGraph::all_ranks_of_node(NodeId node) const {
@@ -184,7 +185,7 @@ PlacedGraph place(Graph graph, const Plan& plan) {
   for (ValueId id = 0; id < num_values; ++id) {
     const Value& value = placed.graph.value(id);
     ValuePlan& value_plan = placed.values[id];
-    value_plan.uses.resize(value.uses.size());
+    value_plan.group_of_use.assign(value.uses.size(), -1);
     plan_uses(placed, value, InputAccess::kDense, &value_plan);
     plan_uses(placed, value, InputAccess::kStrided, &value_plan);
     choose_homes(&value_plan, value.producer < 0
@@ -196,6 +197,12 @@ PlacedGraph place(Graph graph, const Plan& plan) {
     }
   }
   return placed;
+}
+
+int64_t exchanged_elements(const ValuePlan& value) {
+  int64_t total = 0;
+  for (const EdgeGroup& group : value.groups) total += remote_volume(value.layout, group.needs);
+  return total;
 }
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #pragma once
-// Decides, for every value, in which buffers its pieces and its consumers' inputs lie.
+// Decides, for every value, in which buffers its pieces and its consumers' inputs lie. What all
+// ranks must decide alike is decided here, for all pieces; who sends what to whom is left to each
+// rank (rank_view.h).
 //
 // Margins belong to the edge (value, consumer), not to the value. A consumer with a window reads a
 // buffer that covers what it needs: its box with the halo and, outside the image, zeros. Where the
@@ -21,7 +23,6 @@
 // ranks. Pieces and needs are listed micro-batch by micro-batch, and data never moves from one to
 // another.
 
-#include <span>
 #include <vector>
 
 #include "tessera/geometry/transfer.h"
@@ -38,34 +39,27 @@ struct EdgeGroup {
   std::vector<Need> needs;         // an empty box where the consumer's piece is empty
   std::vector<bool> covers_piece;  // the need holds the whole piece of the same index and rank
   std::vector<bool> in_place;      // the need is the home of that piece
-  std::vector<Move> moves;         // from owners to needs, in the order of needs
-  std::vector<size_t> first_move;  // per micro-batch, and the end
   int channel = 0;  // of the first micro-batch's transfer; its adjoint has channel + 1
 
-  std::span<const Move> moves_of(int micro_batch) const {
-    return std::span(moves).subspan(first_move[micro_batch],
-                                    first_move[micro_batch + 1] - first_move[micro_batch]);
-  }
   int channel_of(int micro_batch) const { return channel + 2 * micro_batch; }
   bool moves_in_place(const Move& move) const {
     return move.source_piece == move.need && in_place[move.need];
   }
 };
 
-/// How one reading of a value is served. Vectors run over the pieces of the consumer's output.
-struct UsePlan {
-  int group = -1;                // -1: directly from homes
-  std::vector<Box> needed;       // what the operator asked for
-  std::vector<int> home_pieces;  // direct readings: the piece whose home holds it
-};
-
 struct ValuePlan {
   int stage = 0;  // whose ranks own it
   int chunk = 0;  // that makes it; for an input, that reads it first
   Layout layout;
-  std::vector<Box> home_boxes;  // per piece; holds the piece's box
+  int home_group = -1;  // the group whose buffers are homes, where they may be; -1: none
   std::vector<EdgeGroup> groups;
-  std::vector<UsePlan> uses;  // as Value::uses
+  std::vector<int> group_of_use;  // as Value::uses; -1: served directly from homes
+
+  /// The buffer in which a piece lives: its own box, or a need that holds it.
+  const Box& home_box(int piece) const {
+    const bool margins = home_group >= 0 && groups[home_group].in_place[piece];
+    return margins ? groups[home_group].needs[piece].box : layout.piece(piece).box;
+  }
 };
 
 /// A graph with every value placed.
@@ -75,11 +69,16 @@ struct PlacedGraph {
   std::vector<int> stage_of_node;
   std::vector<Chunk> chunks;
   std::vector<ValuePlan> values;
-
-  const UsePlan& use(NodeId node, int input) const;
-  const Layout& output_layout(NodeId node) const { return values[graph.node(node).output].layout; }
   int num_channels = 0;  // used by transfers
 
+  /// The group that serves a reading; -1: the homes do.
+  int group_of(NodeId node, int input) const;
+  /// The box of an input that a piece of the node's output reads.
+  Box needed(NodeId node, int input, int piece) const;
+  /// For a reading that homes serve: the piece whose home holds what is needed.
+  int home_piece(NodeId node, int input, int piece) const;
+
+  const Layout& output_layout(NodeId node) const { return values[graph.node(node).output].layout; }
   int num_micro_batches() const { return static_cast<int>(plan.micro_batches); }
   /// The ranks that run a node for a micro-batch, ascending.
   Members ranks_of_node(NodeId node, int micro_batch) const {
@@ -90,5 +89,8 @@ struct PlacedGraph {
 };
 
 PlacedGraph place(Graph graph, const Plan& plan);
+
+/// Elements of a value that cross ranks in one forward pass.
+int64_t exchanged_elements(const ValuePlan& value);
 
 }  // namespace tessera

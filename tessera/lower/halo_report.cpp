@@ -32,11 +32,9 @@ std::vector<HaloInfo> halo_report(const Graph& graph, const Plan& plan) {
     const Value& value = placed.graph.values()[id];
     HaloInfo info{value.name, {}, 0};
     info.widths.resize(value.type.num_spatial());
-    for (const EdgeGroup& group : placed.values[id].groups) {
+    for (const EdgeGroup& group : placed.values[id].groups)
       widen(placed.values[id], group, value.type.first_spatial(), &info);
-      for (const Move& move : group.moves)
-        if (move.from != move.to) info.elements += move.box.volume();
-    }
+    info.elements = exchanged_elements(placed.values[id]);
     if (info.elements > 0) report.push_back(std::move(info));
   }
   return report;

@@ -2,33 +2,63 @@
 // Graph + plan → one program per rank, through named passes:
 //
 //   rewrite   fuse, and cut reductions over space into partial sums          (rewrite.h)
-//   place     layouts, homes, edge groups and their transfers                 (edges.h)
+//   place     layouts, homes and edge groups                                 (edges.h)
 //   keep      what backward reads, what is recomputed                        (keep.h)
-//   emit      forward, backward, transfers and reductions, in order          (emitter.h)
+//   schedule  the order of the tasks                                         (schedule.h)
+//   view      what one rank has to do with it, and its moves                 (rank_view.h)
+//   emit      forward, backward, transfers, reductions, update, in order     (emitter.h)
 //   memory    Alloc and Free                                                 (memory.h)
 //   check     proves order, liveness and termination                         (checker.h)
 //
+// The first four are the same on all ranks and are done once, in a Lowering; each rank then lowers
+// its own program and nobody else's. Of small worlds all programs are proved together, too; in
+// large ones the ranks compare their messages when they start (runtime/messages_agree.h).
+//
 // Example:
-//   Lowered lowered = lower(graph, plan, {.step = StepKind::kTrain});
-//   Executor executor(lowered.graph, lowered.programs[rank], ...);
+//   const Lowering lowering(graph, plan, {.step = StepKind::kTrain});
+//   const Program program = lowering.program(rank);
+//   Executor executor(lowering.graph(), program, ...);
 
 #include <vector>
 
-#include "tessera/lower/chunks.h"
-#include "tessera/lower/options.h"
 #include "tessera/lower/program.h"
-#include "tessera/plan/plan.h"
+#include "tessera/lower/step_plan.h"
 
 namespace tessera {
 
-struct Lowered {
-  Graph graph;  // rewritten; parameters, inputs and outputs as in the original
-  std::vector<Program> programs;
-  std::vector<Chunk> chunks;     // parts of the network, each of one stage
-  std::vector<Members> holders;  // per parameter: the ranks that use it
+/// Programs of more ranks than this are not proved together.
+constexpr int kMostRanksProved = 64;
+
+class Lowering {
+ public:
+  /// Throws InvalidInput where the plan does not fit. The same on every rank.
+  Lowering(const Graph& graph, const Plan& plan, const LowerOptions& options = {});
+
+  /// Rewritten; parameters, inputs and outputs are as in the original.
+  const Graph& graph() const { return step_.graph(); }
+  const Plan& plan() const { return step_.placed.plan; }
+  int num_ranks() const { return plan().num_ranks(); }
+  const std::vector<Chunk>& chunks() const { return step_.placed.chunks; }
+  /// Per parameter: the ranks that use it.
+  const std::vector<Members>& holders() const { return step_.holders; }
+  const StepPlan& step() const { return step_; }
+
+  /// One rank's program, proved by itself. Any thread may ask.
+  Program program(int rank) const;
+  /// Those of all ranks, proved together. For small worlds.
+  std::vector<Program> programs() const;
+
+ private:
+  StepPlan step_;
 };
 
-/// Throws InvalidInput where the plan does not fit. The same result on every rank.
+/// A small world, all of it.
+struct Lowered {
+  Graph graph;
+  std::vector<Program> programs;
+  std::vector<Chunk> chunks;
+  std::vector<Members> holders;
+};
 Lowered lower(const Graph& graph, const Plan& plan, const LowerOptions& options = {});
 
 /// Elements that cross ranks in the halo exchanges of one forward pass: what a grid costs.

@@ -1,7 +1,5 @@
 #include "tessera/lower/memory.h"
 
-#include <algorithm>
-
 #include "tessera/base/error.h"
 
 namespace tessera {
@@ -17,17 +15,16 @@ void insert_allocations(Program* program) {
       if (first[buffer] == kNever) first[buffer] = index;
       last[buffer] = index;
     }
-  for (const auto* results : {&program->outputs, &program->input_gradients})
-    for (const Result& result : *results) last[result.view.buffer] = count;
-  if (program->loss >= 0) last[program->loss] = count;
+  for (BufferId buffer : kept_buffers(*program)) last[buffer] = count;
 
   std::vector<std::vector<BufferId>> allocs(count), frees(count);
   for (BufferId buffer = 0; buffer < static_cast<BufferId>(program->buffers.size()); ++buffer) {
-    if (first[buffer] == kNever || program->buffers[buffer].kind == BufferKind::kBucket) continue;
+    if (first[buffer] == kNever || is_permanent(program->buffers[buffer].kind)) continue;
     allocs[first[buffer]].push_back(buffer);
     if (last[buffer] < count) frees[last[buffer]].push_back(buffer);
   }
   std::vector<Instruction> result;
+  result.reserve(count + 2 * program->buffers.size());
   for (int index = 0; index < count; ++index) {
     for (BufferId buffer : allocs[index]) result.emplace_back(Alloc{buffer});
     result.push_back(std::move(program->instructions[index]));

@@ -1,6 +1,6 @@
 #pragma once
 // Puts every buffer's Alloc right before its first use and its Free right after its last. Results
-// stay; buckets live with the parameters.
+// stay; what lives as long as the parameters has neither.
 
 #include "tessera/lower/program.h"
 

@@ -1,6 +1,8 @@
 #pragma once
 // What the lowering is asked to make of a graph and a plan.
 
+#include <ATen/ATen.h>
+
 #include <cstdint>
 
 namespace tessera {
@@ -8,17 +10,29 @@ namespace tessera {
 enum class StepKind {
   kForward,   // outputs and loss
   kGradient,  // and gradients of the parameters, reduced
-  kTrain,     // and the optimiser's update
+  kTrain,     // and their norm, clipping, and the optimiser's update
+};
+
+/// What an optimiser keeps of every trainable parameter.
+struct OptimiserMemory {
+  int copies = 0;         // tensors like the parameter
+  bool counters = false;  // a count of its steps
 };
 
 struct LowerOptions {
   StepKind step = StepKind::kGradient;
-  bool input_gradients = false;         // keep the gradients of the graph's real inputs
-  bool keep_outputs = false;            // keep Graph::outputs() after the step
-  bool zero_gradients = true;           // start from zero; without it, add to the last step's
-  bool reduce_gradients = true;         // sum them over the ranks; a step that accumulates does not
-  bool recompute = true;                // cheap outputs are computed again rather than kept
+  bool input_gradients = false;   // keep the gradients of the graph's real inputs
+  bool keep_outputs = false;      // keep Graph::outputs() after the step
+  bool zero_gradients = true;     // start from zero; without it, add to the last step's
+  bool reduce_gradients = true;   // sum them over the ranks; a step that accumulates does not
+  bool recompute = true;          // cheap outputs are computed again rather than kept
+  // Of kTrain:
+  int64_t accumulated_steps = 1;  // whose gradients are added up; the update takes their mean
+  double clip_norm = 0;           // longest gradient that is not shortened; 0: no limit
+  OptimiserMemory optimiser = {};
+
   int64_t bucket_elements = 6'553'600;  // 25 MiB of float32
+  at::ScalarType real = at::kDouble;    // what scratch is sized for: that of the run, or larger
 };
 
 }  // namespace tessera

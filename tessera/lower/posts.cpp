@@ -8,21 +8,6 @@
 namespace tessera {
 namespace {
 
-int index_of(int rank, const Members& members) {
-  const auto found = std::find(members.begin(), members.end(), rank);
-  TESSERA_CHECK(found != members.end(), "rank {} takes part in a collective of others", rank);
-  return static_cast<int>(found - members.begin());
-}
-
-Posts posts_of(const CollectiveRound& round, const Members& members, int64_t element_bytes) {
-  Posts posts;
-  for (const auto& [member, elements] : round.sends)
-    posts.sends.push_back({members[member], elements.count * element_bytes});
-  for (const auto& [member, elements] : round.receives)
-    posts.receives.push_back({members[member], elements.count * element_bytes});
-  return posts;
-}
-
 std::vector<Post> posts_of(const std::vector<Message>& messages, const Program& program,
                            at::ScalarType real) {
   std::vector<Post> posts;
@@ -31,36 +16,53 @@ std::vector<Post> posts_of(const std::vector<Message>& messages, const Program& 
   return posts;
 }
 
-/// `round` is one of a reduction's two.
-template <class Round, class Reduce>
-Posts posts_of_round(const Round& round, const Reduce& reduce, const Program& program,
-                     at::ScalarType real) {
+std::vector<Post> posts_of(const std::vector<MemberMessage>& messages, const Members& members,
+                           int64_t element_bytes) {
+  std::vector<Post> posts;
+  for (const auto& [member, elements] : messages)
+    posts.push_back({members[member], elements.count * element_bytes});
+  return posts;
+}
+
+/// All rounds of a reduction, as one of its members posts them.
+template <class Reduce>
+std::vector<Posts> rounds_of(const Reduce& reduce, const Program& program, int rank,
+                             at::ScalarType real) {
+  const auto found = std::ranges::lower_bound(reduce.members, rank);
+  TESSERA_CHECK(found != reduce.members.end() && *found == rank,
+                "rank {} takes part in a reduction of others", rank);
   const Buffer& buffer = program.buffers[reduce.buffer];
   const int64_t bytes = element_bytes(buffer.element, real);
-  return posts_of(round(static_cast<int>(reduce.members.size()),
-                        index_of(program.rank, reduce.members), buffer.box.volume(), bytes),
-                  reduce.members, bytes);
+  std::vector<Posts> rounds;
+  for (const CollectiveRound& round :
+       reduce_rounds(static_cast<int>(reduce.members.size()),
+                     static_cast<int>(found - reduce.members.begin()), buffer.box.volume()))
+    rounds.push_back({posts_of(round.sends, reduce.members, bytes),
+                      posts_of(round.receives, reduce.members, bytes)});
+  return rounds;
 }
 
 }  // namespace
 
-Posts posts_of(const StartTransfer& transfer, const Program& program, at::ScalarType real) {
-  return {posts_of(transfer.sends, program, real), posts_of(transfer.receives, program, real)};
-}
-
-Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType real) {
-  const Buffer& buffer = program.buffers[gather.buffer];
-  const int64_t row_bytes = buffer.box[1].size() * element_bytes(buffer.element, real);
-  return posts_of(gather_blocks(index_of(program.rank, gather.members), gather.rows),
-                  gather.members, row_bytes);
-}
-
-Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real) {
-  return posts_of_round(reduce_terms, reduce, program, real);
-}
-
-Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real) {
-  return posts_of_round(reduce_sums, reduce, program, real);
+Communication communication_of(const Instruction& instruction, const Program& program, int rank,
+                               at::ScalarType real) {
+  if (const auto* start = std::get_if<StartTransfer>(&instruction))
+    return {start->channel,
+            false,
+            {{posts_of(start->sends, program, real), posts_of(start->receives, program, real)}}};
+  if (const auto* finish = std::get_if<FinishTransfer>(&instruction))
+    return {finish->channel, true, {}};
+  if (const auto* start = std::get_if<StartReduce>(&instruction)) {
+    std::vector<Posts> rounds = rounds_of(*start, program, rank, real);
+    rounds.resize(std::min<size_t>(rounds.size(), 1));
+    return {start->channel, false, std::move(rounds)};
+  }
+  if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
+    std::vector<Posts> rounds = rounds_of(*finish, program, rank, real);
+    if (!rounds.empty()) rounds.erase(rounds.begin());
+    return {finish->channel, true, std::move(rounds)};
+  }
+  return {};
 }
 
 }  // namespace tessera

@@ -1,7 +1,8 @@
 #pragma once
 // Which point-to-point messages an instruction posts, in the order in which the executor posts
 // them: the n-th send of a rank to a peer meets the n-th receive there. The checker proves that
-// order, the simulator counts and times the messages.
+// order, the ranks of large worlds compare hashes of it, the simulator counts and times the
+// messages.
 
 #include <ATen/ATen.h>
 
@@ -20,19 +21,19 @@ struct Post {
 struct Posts {
   std::vector<Post> sends;
   std::vector<Post> receives;
-  bool empty() const { return sends.empty() && receives.empty(); }
 };
 
-Posts posts_of(const StartTransfer& transfer, const Program& program, at::ScalarType real);
-Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType real);
-/// The first round; all there is of a small reduction.
-Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real);
-/// The second round of a large reduction, which begins when the first has ended.
-Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real);
-/// Other instructions post nothing.
-template <class Other>
-Posts posts_of(const Other&, const Program&, at::ScalarType) {
-  return {};
-}
+/// What an instruction does on its channel.
+struct Communication {
+  int channel = -1;  // -1: it does not communicate
+  /// A Finish first waits until all that was posted on its channel has moved, and again after each
+  /// of its own rounds. A Start posts one round and does not wait.
+  bool waits = false;
+  std::vector<Posts> rounds;
+};
+
+/// `rank` is the program's own, or another member's whose program has the same reductions.
+Communication communication_of(const Instruction& instruction, const Program& program, int rank,
+                               at::ScalarType real);
 
 }  // namespace tessera

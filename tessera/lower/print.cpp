@@ -15,8 +15,16 @@ const char* name_of(Role role) {
       return "grad-out";
     case Role::kGradInput:
       return "grad-in";
+    case Role::kWeight:
+      return "weight";
+    case Role::kGradWeight:
+      return "grad-weight";
+    case Role::kRunning:
+      return "running";
     case Role::kSaved:
       return "saved";
+    case Role::kScratch:
+      return "scratch";
     case Role::kPieceStatistics:
       return "statistics";
     case Role::kMergedStatistics:
@@ -25,8 +33,10 @@ const char* name_of(Role role) {
       return "grad-statistics";
     case Role::kMergedGradStatistics:
       return "grad-merged";
-    case Role::kGathered:
-      return "gathered";
+    case Role::kRow:
+      return "row";
+    case Role::kCombined:
+      return "combined";
     case Role::kLoss:
       return "loss";
   }
@@ -81,18 +91,28 @@ class Printer {
     return text;
   }
   std::string operator()(const StartReduce& reduce) const {
-    return fmt::format("StartReduce #{} {}", reduce.channel, name(reduce.buffer));
+    return fmt::format("StartReduce #{} {} over {} ranks", reduce.channel, name(reduce.buffer),
+                       reduce.members.size());
   }
   std::string operator()(const FinishReduce& reduce) const {
     return fmt::format("FinishReduce #{} {}", reduce.channel, name(reduce.buffer));
   }
-  std::string operator()(const StartGather& gather) const {
-    return fmt::format("StartGather #{} {}", gather.channel, name(gather.buffer));
+  std::string operator()(const ScaleGradients& scale) const {
+    return fmt::format("ScaleGradients{} by {}", names(scale.buffers), scale.factor);
   }
-  std::string operator()(const FinishGather& gather) const {
-    return fmt::format("FinishGather #{} {}", gather.channel, name(gather.buffer));
+  std::string operator()(const SquareGradients& squares) const {
+    std::string text = fmt::format("SquareGradients -> {}:", name(squares.squares));
+    for (const Square& square : squares.gradients) text += " " + view(square.gradient);
+    return text;
   }
-  std::string operator()(const Update&) const { return "Update"; }
+  std::string operator()(const Clip& clip) const {
+    const std::string limit = clip.max_norm > 0 ? fmt::format(" to {}", clip.max_norm) : "";
+    return fmt::format("Clip{}{}, norm -> {}", names(clip.buckets), limit, name(clip.norm));
+  }
+  std::string operator()(const Update& update) const {
+    return fmt::format("Update{} by{}, state{}", names(update.weights), names(update.buckets),
+                       names(update.state));
+  }
   std::string operator()(const Enter& enter) const {
     if (enter.part == Enter::Part::kSetUp) return "Enter set-up";
     if (enter.part == Enter::Part::kFinish) return "Enter finish";
@@ -103,6 +123,11 @@ class Printer {
 
  private:
   static std::string name(BufferId buffer) { return fmt::format("%{}", buffer); }
+  static std::string names(const std::vector<BufferId>& buffers) {
+    std::string text;
+    for (BufferId buffer : buffers) text += " " + name(buffer);
+    return text;
+  }
   static const char* combine(Combine combine) { return combine == Combine::kAdd ? "+>" : "->"; }
   std::string view(const View& view) const {
     if (view.buffer < 0) return "nothing";
@@ -123,26 +148,26 @@ class Printer {
 
 }  // namespace
 
-const char* to_string(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kRecompute:
-      return "recompute";
-    case Phase::kPieceStatistics:
-      return "statistics";
-    case Phase::kMergeStatistics:
-      return "merge statistics";
-    case Phase::kUpdateBuffers:
-      return "update buffers";
-    case Phase::kPieceGradStatistics:
-      return "gradient statistics";
-    case Phase::kMergeGradStatistics:
-      return "merge gradient statistics";
-    case Phase::kInputGradient:
-      return "input gradient";
-    case Phase::kWeightGradient:
-      return "weight gradient";
+const char* to_string(Tier tier) {
+  switch (tier) {
+    case Tier::kDevice:
+      return "device";
+    case Tier::kHost:
+      return "host";
+    case Tier::kFile:
+      return "file";
+  }
+  return "?";
+}
+
+const char* to_string(Stream stream) {
+  switch (stream) {
+    case Stream::kCompute:
+      return "compute";
+    case Stream::kCommunication:
+      return "communication";
+    case Stream::kCopy:
+      return "copy";
   }
   return "?";
 }
@@ -154,7 +179,11 @@ std::string to_string(const Instruction& instruction, const Program& program, co
 std::string to_string(const Program& program, const Graph& graph) {
   std::string text = fmt::format("program of rank {}/{}\n", program.rank, program.num_ranks);
   for (const Instruction& instruction : program.instructions)
-    text += fmt::format("  {}\n", to_string(instruction, program, graph));
+    text +=
+        fmt::format("  {:<13} {}\n", stream_of(instruction) == Stream::kCompute
+                                         ? ""
+                                         : to_string(stream_of(instruction)),
+                    to_string(instruction, program, graph));
   return text;
 }
 

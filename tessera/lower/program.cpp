@@ -3,17 +3,6 @@
 #include "tessera/base/error.h"
 
 namespace tessera {
-namespace {
-
-void add_messages(const std::vector<Message>& messages, std::vector<BufferId>* buffers) {
-  for (const Message& message : messages) {
-    buffers->push_back(message.strip);
-    for (const Segment& segment : message.segments) buffers->push_back(segment.view.buffer);
-  }
-}
-
-}  // namespace
-
 int64_t element_bytes(ElementType element, at::ScalarType real) {
   switch (element) {
     case ElementType::kReal:
@@ -33,30 +22,116 @@ int64_t buffer_bytes(const Buffer& buffer, at::ScalarType real) {
   return buffer.box.volume() * element_bytes(buffer.element, real);
 }
 
+bool is_written(Phase phase, Role role) {
+  switch (role) {
+    case Role::kOutput:
+    case Role::kSaved:
+    case Role::kLoss:
+      return phase == Phase::kForward || phase == Phase::kRecompute;
+    case Role::kGradInput:
+      return phase == Phase::kInputGradient;
+    case Role::kGradWeight:
+      return phase == Phase::kWeightGradient;
+    case Role::kRunning:
+      return phase == Phase::kUpdateBuffers;
+    case Role::kPieceStatistics:
+      return phase == Phase::kPieceStatistics;
+    case Role::kPieceGradStatistics:
+      return phase == Phase::kPieceGradStatistics;
+    case Role::kMergedStatistics:
+      return phase == Phase::kMergeStatistics;
+    case Role::kScratch:
+    case Role::kCombined:
+      return true;
+    case Role::kInput:
+    case Role::kGradOutput:
+    case Role::kWeight:
+    case Role::kMergedGradStatistics:
+    case Role::kRow:
+      return false;
+  }
+  TESSERA_CHECK(false, "unknown role");
+}
+
+Stream stream_of(const Instruction& instruction) {
+  return std::visit([](const auto& each) { return each.stream; }, instruction);
+}
+
+namespace {
+
+/// Appends the buffers of one instruction.
+struct Touched {
+  std::vector<BufferId>* buffers;
+
+  void operator()(const Alloc&) const {}
+  void operator()(const Free&) const {}
+  void operator()(const Enter&) const {}
+  void operator()(const Fill& fill) const { add(fill.buffer); }
+  void operator()(const Copy& copy) const {
+    add(copy.from.buffer);
+    add(copy.to.buffer);
+  }
+  void operator()(const Load& load) const { add(load.to.buffer); }
+  void operator()(const Run& run) const {
+    for (const Argument& argument : run.arguments)
+      if (argument.view.buffer >= 0) add(argument.view.buffer);
+  }
+  void operator()(const StartTransfer& transfer) const {
+    add(transfer.sends);
+    for (const Message& message : transfer.receives) add(message.strip);
+  }
+  void operator()(const FinishTransfer& transfer) const { add(transfer.strips); }
+  void operator()(const Unpack& unpack) const { add(unpack.messages); }
+  void operator()(const StartReduce& reduce) const { add_reduction(reduce); }
+  void operator()(const FinishReduce& reduce) const { add_reduction(reduce); }
+  void operator()(const ScaleGradients& scale) const { add(scale.buffers); }
+  void operator()(const SquareGradients& squares) const {
+    for (const Square& square : squares.gradients) add(square.gradient.buffer);
+    add(squares.squares);
+  }
+  void operator()(const Clip& clip) const {
+    add(clip.squares);
+    add(clip.norm);
+    add(clip.buckets);
+  }
+  void operator()(const Update& update) const {
+    if (update.loss >= 0) add(update.loss);
+    add(update.norm);
+    for (const auto* list : {&update.weights, &update.buckets, &update.state}) add(*list);
+  }
+
+ private:
+  void add(BufferId buffer) const { buffers->push_back(buffer); }
+  void add(const std::vector<BufferId>& more) const {
+    buffers->insert(buffers->end(), more.begin(), more.end());
+  }
+  void add(const std::vector<Message>& messages) const {
+    for (const Message& message : messages) {
+      add(message.strip);
+      for (const Segment& segment : message.segments) add(segment.view.buffer);
+    }
+  }
+  template <class Reduce>
+  void add_reduction(const Reduce& reduce) const {
+    add(reduce.buffer);
+    if (reduce.received >= 0) add(reduce.received);
+  }
+};
+
+}  // namespace
+
+std::vector<BufferId> kept_buffers(const Program& program) {
+  std::vector<BufferId> kept;
+  for (BufferId number : {program.loss, program.norm})
+    if (number >= 0) kept.push_back(number);
+  for (const auto* results : {&program.outputs, &program.input_gradients})
+    for (const Result& result : *results) kept.push_back(result.view.buffer);
+  return kept;
+}
+
 std::vector<BufferId> touched_buffers(const Instruction& instruction) {
   std::vector<BufferId> buffers;
-  if (const auto* fill = std::get_if<Fill>(&instruction)) buffers.push_back(fill->buffer);
-  if (const auto* copy = std::get_if<Copy>(&instruction))
-    buffers.insert(buffers.end(), {copy->from.buffer, copy->to.buffer});
-  if (const auto* load = std::get_if<Load>(&instruction)) buffers.push_back(load->to.buffer);
-  if (const auto* run = std::get_if<Run>(&instruction))
-    for (const Argument& argument : run->arguments)
-      if (argument.view.buffer >= 0) buffers.push_back(argument.view.buffer);
-  if (const auto* transfer = std::get_if<StartTransfer>(&instruction)) {
-    add_messages(transfer->sends, &buffers);
-    for (const Message& message : transfer->receives) buffers.push_back(message.strip);
-  }
-  if (const auto* transfer = std::get_if<FinishTransfer>(&instruction)) buffers = transfer->strips;
-  if (const auto* unpack = std::get_if<Unpack>(&instruction))
-    add_messages(unpack->messages, &buffers);
-  if (const auto* reduce = std::get_if<StartReduce>(&instruction))
-    buffers.push_back(reduce->buffer);
-  if (const auto* reduce = std::get_if<FinishReduce>(&instruction))
-    buffers.push_back(reduce->buffer);
-  if (const auto* gather = std::get_if<StartGather>(&instruction))
-    buffers.push_back(gather->buffer);
-  if (const auto* gather = std::get_if<FinishGather>(&instruction))
-    buffers.push_back(gather->buffer);
+  std::visit(Touched{&buffers}, instruction);
   return buffers;
 }
 

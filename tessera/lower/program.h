@@ -24,13 +24,30 @@ enum class BufferKind {
   kValue,       // an activation, or the copy of one with margins for a consumer
   kGradient,    // of a value
   kStrip,       // packed boxes on their way between two ranks
-  kStatistics,  // gathered or merged statistics
+  kStatistics,  // of pieces, combined or merged
   kSaved,       // what forward leaves for backward besides values
-  kLoss,
-  kBucket,  // gradients of parameters; lives as long as the parameters, not counted as value bytes
+  kScratch,     // what a kernel needs while it runs
+  kReduction,   // what a reduction receives
+  kLoss,        // and the gradient's norm: numbers that stay after the step
+  // These live as long as the parameters:
+  kWeight,          // a parameter, or running statistics
+  kBucket,          // gradients of parameters
+  kOptimiserState,  // laid out as a bucket
 };
 
+/// Whether it is there before the step and after it; what comes and goes has Alloc and Free.
+inline bool is_permanent(BufferKind kind) { return kind >= BufferKind::kWeight; }
+
 enum class ElementType { kReal, kIndex, kDouble, kByte, kInt };
+
+/// Which memory a buffer lies in.
+enum class Tier { kDevice, kHost, kFile };
+const char* to_string(Tier tier);
+
+/// Which queue of the device an instruction runs on. Those of one stream run in their order; what
+/// must wait for another stream follows from the buffers. A CPU's streams are always up to date.
+enum class Stream { kCompute, kCommunication, kCopy };
+const char* to_string(Stream stream);
 
 /// How the elements of a dense buffer lie in memory. Kernels are given what they ask for; users
 /// never see it. The CPU path uses kContiguous.
@@ -39,10 +56,10 @@ enum class DenseLayout { kContiguous, kChannelsLast };
 struct Buffer {
   std::string name;
   BufferKind kind = BufferKind::kValue;
-  Box box;       // what it covers, margins included
-  Box interior;  // the part that its rank owns; the rest is halo, or fill outside the image
+  Box box;  // what it covers, margins included
   ElementType element = ElementType::kReal;
   DenseLayout layout = DenseLayout::kContiguous;
+  Tier tier = Tier::kDevice;
   bool adopted = false;  // a kernel returns it; Alloc only counts
 };
 
@@ -55,40 +72,32 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
-enum class Phase {
-  kForward,
-  kRecompute,  // forward again, in backward
-  kPieceStatistics,
-  kMergeStatistics,
-  kUpdateBuffers,  // running statistics, once a step
-  kPieceGradStatistics,
-  kMergeGradStatistics,
-  kInputGradient,
-  kWeightGradient,
-};
-
-/// "forward", "merge statistics", ...
-const char* to_string(Phase phase);
-
 enum class Role {
   kInput,
   kOutput,
   kGradOutput,
   kGradInput,
+  kWeight,      // index: which of the node's parameters
+  kGradWeight,  // of that parameter: a view of a bucket, or of scratch where it is frozen
+  kRunning,     // index: which of the node's buffers (running statistics)
   kSaved,
+  kScratch,
   kPieceStatistics,
   kMergedStatistics,
   kPieceGradStatistics,
   kMergedGradStatistics,
-  kGathered,
+  kRow,       // index: which of the rows that are combined
+  kCombined,  // ... into this one
   kLoss,
 };
 
 struct Argument {
   Role role = Role::kInput;
-  int index = 0;  // which input
+  int index = 0;  // which input, parameter, buffer or row
   View view;
 };
+/// Whether a kernel writes an argument of this role.
+bool is_written(Phase phase, Role role);
 
 enum class Combine { kStore, kAdd };
 
@@ -109,73 +118,107 @@ struct Message {
 
 struct Alloc {
   BufferId buffer = -1;
+  Stream stream = Stream::kCompute;
 };
 struct Free {
   BufferId buffer = -1;
+  Stream stream = Stream::kCompute;
 };
 /// Writes zeros.
 struct Fill {
   BufferId buffer = -1;
   std::vector<Box> boxes;
+  Stream stream = Stream::kCompute;
 };
 struct Copy {
   View from;
   View to;
   Combine combine = Combine::kStore;
+  Stream stream = Stream::kCompute;
 };
 /// Reads the piece of a graph input from the data source.
 struct Load {
   ValueId value = -1;
   View to;
+  Stream stream = Stream::kCopy;
 };
 struct Run {
   NodeId node = -1;
   Phase phase = Phase::kForward;
-  int piece = -1;          // of the node's output; -1: once a rank
-  std::vector<Box> boxes;  // the piece's box; for a merge, those of all pieces that were gathered
+  int piece = -1;  // of the node's output; -1: once a rank
+  Box box;         // the piece's; none for what runs once a rank
   std::vector<Argument> arguments;
+  Stream stream = Stream::kCompute;
 };
 /// Packs the sends, posts sends and receives; does not wait.
 struct StartTransfer {
   int channel = -1;
   std::vector<Message> sends;
   std::vector<Message> receives;
+  Stream stream = Stream::kCommunication;
 };
 /// Waits until the strips have moved.
 struct FinishTransfer {
   int channel = -1;
   std::vector<BufferId> strips;
+  Stream stream = Stream::kCommunication;
 };
 /// Puts received strips into their places; repeated after a recomputation.
 struct Unpack {
   std::vector<Message> messages;
   Combine combine = Combine::kStore;
+  Stream stream = Stream::kCompute;
 };
-/// Sums a whole buffer over the members, in place.
+/// Sums a whole buffer over the members, in place. What arrives waits in `received`.
 struct StartReduce {
   int channel = -1;
   BufferId buffer = -1;
+  BufferId received = -1;
   Members members;
+  Stream stream = Stream::kCommunication;
 };
 struct FinishReduce {
   int channel = -1;
   BufferId buffer = -1;
+  BufferId received = -1;
   Members members;
+  Stream stream = Stream::kCommunication;
 };
-/// Gathers the rows of a statistics buffer from all members; members[i] owns rows[i] rows, in that
-/// order.
-struct StartGather {
-  int channel = -1;
-  BufferId buffer = -1;
-  Members members;
-  std::vector<int64_t> rows;
+/// Multiplies whole buffers: gradients that were accumulated become their mean.
+struct ScaleGradients {
+  std::vector<BufferId> buffers;
+  double factor = 1;
+  Stream stream = Stream::kCompute;
 };
-struct FinishGather {
-  int channel = -1;
-  BufferId buffer = -1;
+/// A gradient, and where its sum of squares goes.
+struct Square {
+  View gradient;
+  int64_t index = 0;
 };
-/// The optimiser's step.
-struct Update {};
+/// Writes sums of squares, and zero where this rank has none: each parameter is counted once.
+struct SquareGradients {
+  std::vector<Square> gradients;
+  BufferId squares = -1;
+  Stream stream = Stream::kCompute;
+};
+/// Writes the norm of all gradients, the root of the sum of `squares`, and shortens the gradients
+/// to `max_norm` where they are longer (0: no limit).
+struct Clip {
+  BufferId squares = -1;
+  BufferId norm = -1;
+  std::vector<BufferId> buckets;
+  double max_norm = 0;
+  Stream stream = Stream::kCompute;
+};
+/// The optimiser's step, which is left out where the loss or the norm is not a finite number.
+struct Update {
+  BufferId loss = -1;  // -1: none
+  BufferId norm = -1;
+  std::vector<BufferId> weights;
+  std::vector<BufferId> buckets;
+  std::vector<BufferId> state;
+  Stream stream = Stream::kCompute;
+};
 
 /// Does nothing: what follows, up to the next one, belongs to a task, which traces and timelines
 /// show.
@@ -184,19 +227,24 @@ struct Enter {
   Part part = Part::kTask;
   Task task;      // of kTask
   int stage = 0;  // whose part of the network it is; GEMS runs it elsewhere, too
+  Stream stream = Stream::kCompute;
 };
 
 using Instruction =
     std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer, Unpack,
-                 StartReduce, FinishReduce, StartGather, FinishGather, Update, Enter>;
+                 StartReduce, FinishReduce, ScaleGradients, SquareGradients, Clip, Update, Enter>;
+
+Stream stream_of(const Instruction& instruction);
 
 /// Gradients of these parameters lie one after the other in one buffer, reduced as one over the
-/// ranks that hold them.
+/// ranks that hold them. So does what the optimiser keeps of them.
 struct Bucket {
   BufferId buffer = -1;
   Members holders;
   std::vector<ParameterId> parameters;
   std::vector<int64_t> offsets;  // elements
+  std::vector<BufferId> state;   // copies of the optimiser
+  BufferId counters = -1;        // its steps, one per parameter; -1: it does not count them
 };
 
 /// A part of a result that stays after the step.
@@ -211,11 +259,16 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Instruction> instructions;
   std::vector<ParameterId> parameters;  // that this rank holds, ascending
+  std::vector<BufferId> weights;        // theirs
   std::vector<Bucket> buckets;
   BufferId loss = -1;
+  BufferId norm = -1;                   // of the gradients, where the step updates
   std::vector<Result> outputs;          // of Graph::outputs()
   std::vector<Result> input_gradients;  // where asked for
 };
+
+/// Results, the loss and the norm: what stays when the step has ended, until the next.
+std::vector<BufferId> kept_buffers(const Program& program);
 
 /// Buffers that an instruction reads or writes.
 std::vector<BufferId> touched_buffers(const Instruction& instruction);

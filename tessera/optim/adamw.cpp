@@ -20,8 +20,6 @@ class AdamW final : public PerParameterOptimiser {
     check_option("weight decay", options.weight_decay, kNoLimit);
   }
 
-  int state_copies() const override { return 2; }
-
  private:
   enum Slot { kMean, kSquare, kStep };
 

@@ -30,8 +30,12 @@ class Optimiser {
   /// parameters that other ranks hold.
   virtual void step(std::vector<at::Tensor>& parameters,
                     const std::vector<at::Tensor>& gradients) = 0;
-  /// Bytes of state per byte of trainable parameter.
+  /// What it keeps of a parameter: tensors like it, and whether it counts its steps.
   virtual int state_copies() const = 0;
+  virtual bool counts_steps() const = 0;
+  /// From now on the state of each parameter lies in these tensors, its copies first and then its
+  /// counter. What has none here, the optimiser allocates by itself.
+  virtual void keep_state_in(const std::vector<std::vector<at::Tensor>>& states) = 0;
 
   /// Sets the rate of the steps that follow; at least 0, and finite. It is not part of the state:
   /// it belongs to the schedule.

@@ -1,5 +1,6 @@
 #include "tessera/optim/optimiser_state.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tessera/base/error.h"
@@ -23,10 +24,26 @@ OptimiserState::OptimiserState(std::string optimiser, std::vector<Slot> slots)
 at::Tensor& OptimiserState::at(int slot, ParameterId id, const at::Tensor& parameter) {
   std::vector<at::Tensor>& tensors = tensors_[slot];
   if (static_cast<int>(tensors.size()) <= id) tensors.resize(id + 1);
-  if (!tensors[id].defined())
-    tensors[id] = slots_[slot].kind == Kind::kCounter ? at::zeros({1}, at::kDouble)
-                                                      : at::zeros_like(parameter);
+  if (!tensors[id].defined()) tensors[id] = new_tensor(slot, id, parameter).zero_();
   return tensors[id];
+}
+
+/// As the parameter lies in memory: an element-wise kernel may round differently on other strides.
+at::Tensor OptimiserState::new_tensor(size_t slot, ParameterId id,
+                                      const at::Tensor& parameter) const {
+  if (const auto found = places_.find(id); found != places_.end()) return found->second[slot];
+  return slots_[slot].kind == Kind::kCounter ? at::empty({1}, at::kDouble)
+                                             : at::empty_like(parameter);
+}
+
+int OptimiserState::count(Kind kind) const {
+  return static_cast<int>(std::ranges::count(slots_, kind, &Slot::kind));
+}
+
+void OptimiserState::keep_in(ParameterId id, const std::vector<at::Tensor>& tensors) {
+  TESSERA_CHECK(tensors.size() == slots_.size(), "{} tensors for {} slots", tensors.size(),
+                slots_.size());
+  places_[id] = tensors;
 }
 
 NamedTensors OptimiserState::save(const Graph& graph) const {
@@ -68,6 +85,10 @@ void OptimiserState::load(const Graph& graph, const std::vector<at::Tensor>& par
         "[{}] the state holds {}, which this optimiser and model do not have ({} such tensors); "
         "resume with the optimiser, its options and the model of the checkpoint",
         optimiser_, tensors.begin()->first, tensors.size());
+  for (size_t slot = 0; slot < slots_.size(); ++slot)
+    for (size_t id = 0; id < parameters.size(); ++id)
+      if (at::Tensor& tensor = loaded[slot][id]; tensor.defined())
+        tensor = new_tensor(slot, static_cast<ParameterId>(id), parameters[id]).copy_(tensor);
   tensors_ = std::move(loaded);
 }
 
@@ -93,12 +114,9 @@ at::Tensor OptimiserState::take(ByName& tensors, const Slot& slot, const Paramet
     return at::Tensor();
   }
   check(name, found->second, slot, value);
-  // As the parameter lies in memory: an element-wise kernel may round differently on other strides.
-  at::Tensor copy =
-      slot.kind == Kind::kCounter ? at::zeros({1}, at::kDouble) : at::empty_like(value);
-  copy.copy_(found->second);
+  const at::Tensor loaded = found->second;
   tensors.erase(found);
-  return copy;
+  return loaded;
 }
 
 void OptimiserState::check(const std::string& name, const at::Tensor& loaded, const Slot& slot,

@@ -41,9 +41,13 @@ class OptimiserState {
     Kind kind;
   };
 
-  /// `optimiser` is named in errors.
+  /// `optimiser` is named in errors. Counters come after all others.
   OptimiserState(std::string optimiser, std::vector<Slot> slots);
 
+  /// How many slots are of a kind.
+  int count(Kind kind) const;
+  /// Where the tensors of a parameter are to lie, slot by slot.
+  void keep_in(ParameterId id, const std::vector<at::Tensor>& tensors);
   /// The tensor of a slot and a parameter; zeros where there is none yet.
   at::Tensor& at(int slot, ParameterId id, const at::Tensor& parameter);
 
@@ -59,12 +63,14 @@ class OptimiserState {
   ByName index(const NamedTensors& state) const;
   at::Tensor take(ByName& tensors, const Slot& slot, const Parameter& parameter,
                   const at::Tensor& value) const;
+  at::Tensor new_tensor(size_t slot, ParameterId id, const at::Tensor& parameter) const;
   void check(const std::string& name, const at::Tensor& loaded, const Slot& slot,
              const at::Tensor& value) const;
 
   std::string optimiser_;
   std::vector<Slot> slots_;
   std::vector<std::vector<at::Tensor>> tensors_;  // [slot][parameter]; undefined until first used
+  std::map<ParameterId, std::vector<at::Tensor>> places_;  // where they are to lie, slot by slot
 };
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();

@@ -27,6 +27,12 @@ class PerParameterOptimiser : public Optimiser {
     check_option("learning rate", learning_rate, kNoLimit);
     learning_rate_ = learning_rate;
   }
+  int state_copies() const final { return state_.count(OptimiserState::Kind::kLikeParameter); }
+  bool counts_steps() const final { return state_.count(OptimiserState::Kind::kCounter) > 0; }
+  void keep_state_in(const std::vector<std::vector<at::Tensor>>& states) final {
+    for (size_t id = 0; id < states.size(); ++id)
+      if (!states[id].empty()) state_.keep_in(static_cast<ParameterId>(id), states[id]);
+  }
   NamedTensors state(const Graph& graph) const final { return state_.save(graph); }
   std::vector<StateTensor> state_layout(const Graph& graph, at::ScalarType real) const final {
     return state_.layout(graph, real);

@@ -23,8 +23,6 @@ class Sgd final : public PerParameterOptimiser {
           "[sgd] Nesterov's step needs momentum above 0; give --momentum 0.9");
   }
 
-  int state_copies() const override { return options_.momentum != 0 ? 1 : 0; }
-
  private:
   void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& plain) override {
     at::Tensor gradient = plain;

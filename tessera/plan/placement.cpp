@@ -1,6 +1,7 @@
 #include "tessera/plan/placement.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tessera/base/error.h"
 #include "tessera/geometry/split.h"
@@ -25,6 +26,26 @@ Box spatial_part(const Box& box) {
   for (int axis = 2; axis < box.num_axes(); ++axis) spatial.push_back(box[axis]);
   return spatial;
 }
+
+/// Cells of one layout are disjoint: where they begin tells them apart.
+std::vector<int64_t> begins_of(const Box& cell) {
+  std::vector<int64_t> begins;
+  for (int axis = 0; axis < cell.num_axes(); ++axis) begins.push_back(cell[axis].begin);
+  return begins;
+}
+
+/// The distinct non-empty spatial boxes of a layout, numbered in list order.
+struct CellNumbers {
+  explicit CellNumbers(const Layout& layout) {
+    for (const Piece& piece : layout.pieces()) {
+      if (piece.box.empty()) continue;
+      const Box cell = spatial_part(piece.box);
+      if (number_of.emplace(begins_of(cell), std::ssize(cells)).second) cells.push_back(cell);
+    }
+  }
+  std::vector<Box> cells;
+  std::map<std::vector<int64_t>, int64_t> number_of;
+};
 
 }  // namespace
 
@@ -61,6 +82,12 @@ Range Placement::samples(int64_t batch, int64_t micro_batch, int64_t replica) co
 }
 
 Layout Placement::layout_of(const ValueType& type, int stage) const {
+  for (const auto& [axes, of_stage, layout] : known_)
+    if (of_stage == stage && axes == type.axes) return layout;
+  return std::get<Layout>(known_.emplace_back(type.axes, stage, make_layout(type, stage)));
+}
+
+Layout Placement::make_layout(const ValueType& type, int stage) const {
   std::vector<Piece> pieces;
   for (int64_t m = 0; m < plan_.micro_batches; ++m) {
     const int place = plan_.place_of_stage(stage, m);
@@ -131,24 +158,20 @@ void Placement::add_feature_pieces(const ValueType& type, int stage, int64_t mic
 }
 
 std::vector<Box> Placement::spatial_cells(const Layout& layout) {
-  std::vector<Box> cells;
-  for (const Piece& piece : layout.pieces()) {
-    if (piece.box.empty()) continue;
-    const Box cell = spatial_part(piece.box);
-    if (std::find(cells.begin(), cells.end(), cell) == cells.end()) cells.push_back(cell);
-  }
-  return cells;
+  return CellNumbers(layout).cells;
 }
 
 Layout Placement::layout_of_parts(const ValueType& type, const Layout& source) const {
-  const std::vector<Box> cells = spatial_cells(source);
+  const CellNumbers cells(source);
   std::vector<Piece> pieces;
   for (const Piece& piece : source.pieces()) {
     Box box = Box::whole(type.shape());
     box[0] = piece.box[0];
-    const auto cell = std::find(cells.begin(), cells.end(), spatial_part(piece.box));
-    const int64_t part = cell - cells.begin();
-    box[2] = piece.box.empty() ? Range{0, 0} : Range{part, part + 1};
+    box[2] = {0, 0};
+    if (!piece.box.empty()) {
+      const int64_t part = cells.number_of.at(begins_of(spatial_part(piece.box)));
+      box[2] = {part, part + 1};
+    }
     pieces.push_back({box, piece.rank});
   }
   return Layout(type.shape(), std::move(pieces));

@@ -11,6 +11,7 @@
 // that levels of a U-Net are cut at the same places and 2x2 pools and up-convolutions exchange
 // nothing.
 
+#include <tuple>
 #include <vector>
 
 #include "tessera/geometry/layout.h"
@@ -23,7 +24,8 @@ class Placement {
  public:
   Placement(const Graph& graph, const Plan& plan);
 
-  /// The layout of a value of this type that a stage makes; it has no kPart axis.
+  /// The layout of a value of this type that a stage makes; it has no kPart axis. Values of one
+  /// type share it. One thread at a time.
   Layout layout_of(const ValueType& type, int stage = 0) const;
   /// The layout of partial results, one entry of the kPart axis for each spatial cell of `source`,
   /// owned where the cell is.
@@ -43,9 +45,12 @@ class Placement {
   static bool is_first_along_missing(const ValueType& type, const std::vector<int64_t>& place,
                                      const std::vector<int64_t>& piece);
 
+  Layout make_layout(const ValueType& type, int stage) const;
+
   Plan plan_;
   int num_spatial_ = 0;
   std::vector<std::vector<Ratio>> coarsest_;  // per stage and spatial axis
+  mutable std::vector<std::tuple<std::vector<Axis>, int, Layout>> known_;  // by axes and stage
 };
 
 }  // namespace tessera

@@ -117,11 +117,18 @@ int Plan::first_rank(int stage) const {
   return first;
 }
 
+int Plan::stage_of_rank(int rank) const {
+  int stage = 0;
+  while (rank % ranks_per_replica() >= first_rank(stage + 1)) ++stage;
+  return stage;
+}
+
 Members Plan::stage_ranks(int stage) const {
+  const int per_replica = ranks_per_replica(), first = first_rank(stage);
+  const int cells = ranks_of_stage(stage);
   Members ranks;
-  for (int64_t replica = 0; replica < data; ++replica)
-    for (int cell = 0; cell < ranks_of_stage(stage); ++cell)
-      ranks.push_back(static_cast<int>(replica) * ranks_per_replica() + first_rank(stage) + cell);
+  for (int replica = 0; replica < static_cast<int>(data); ++replica)
+    for (int cell = 0; cell < cells; ++cell) ranks.push_back(replica * per_replica + first + cell);
   return ranks;
 }
 

@@ -40,6 +40,8 @@ struct Plan {
   int ranks_of_stage(int stage) const;
   /// The first rank of a stage inside a replica.
   int first_rank(int stage) const;
+  /// The stage that a rank is one of.
+  int stage_of_rank(int rank) const;
   /// All ranks of a stage, of all replicas, ascending.
   Members stage_ranks(int stage) const;
   /// Where a stage's part of the network runs for a micro-batch: GEMS mirrors every second one.

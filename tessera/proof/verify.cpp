@@ -63,6 +63,18 @@ struct StepRecord {
   std::vector<at::Tensor> parameters;  // after the update; buffers among them
 };
 
+/// As the oracle does it: one vector of all gradients.
+void clip(std::vector<at::Tensor>& gradients, double max_norm) {
+  if (max_norm == 0) return;
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& gradient : gradients)
+    if (gradient.defined()) flat.push_back(gradient.reshape({-1}));
+  const double norm = at::cat(flat).norm().item<double>();
+  if (norm + 1e-6 <= max_norm) return;
+  for (at::Tensor& gradient : gradients)
+    if (gradient.defined()) gradient = gradient * (max_norm / (norm + 1e-6));
+}
+
 std::vector<StepRecord> run_oracle(const Graph& graph, const VerifyOptions& options) {
   std::vector<at::Tensor> parameters;
   for (const Parameter& parameter : graph.parameters())
@@ -78,6 +90,7 @@ std::vector<StepRecord> run_oracle(const Graph& graph, const VerifyOptions& opti
     }
     ReferenceResult result = run_reference(graph, inputs, parameters, options.seed, step);
     c10::NoGradGuard no_autograd;
+    clip(result.gradients, options.clip_norm);
     optimiser->step(parameters, result.gradients);
     StepRecord record{result.loss, result.outputs, result.input_gradients, result.gradients, {}};
     for (const at::Tensor& parameter : parameters) record.parameters.push_back(parameter.clone());
@@ -143,10 +156,10 @@ std::vector<at::Tensor> collect_results(RankSession& session, const Graph& graph
 }
 
 /// Parameters are taken from the last of their holders.
-StepRecord collect_step(RankSession& session, const Lowered& lowered, int64_t step,
+StepRecord collect_step(RankSession& session, const Lowering& lowering, int64_t step,
                         at::ScalarType real) {
-  const Graph& graph = lowered.graph;
-  check_holders_agree(session.transport(), lowered, session.parameters().values(), step);
+  const Graph& graph = lowering.graph();
+  check_holders_agree(session.transport(), lowering, session.parameters().values(), step);
   StepRecord record;
   record.loss = session.executor().loss();
   const std::vector<bool> all(graph.values().size(), true);
@@ -158,7 +171,7 @@ StepRecord collect_step(RankSession& session, const Lowered& lowered, int64_t st
   for (size_t id = 0; id < graph.parameters().size(); ++id) {
     const Parameter& parameter = graph.parameters()[id];
     const auto from_holder = [&](const std::vector<at::Tensor>& tensors) {
-      return collector.from(lowered.holders[id].back(), tensors[id], parameter.shape, real);
+      return collector.from(lowering.holders()[id].back(), tensors[id], parameter.shape, real);
     };
     record.gradients.push_back(parameter.role == ParameterRole::kTrainable
                                    ? from_holder(session.parameters().gradients())
@@ -168,25 +181,25 @@ StepRecord collect_step(RankSession& session, const Lowered& lowered, int64_t st
   return record;
 }
 
-std::vector<StepRecord> run_placement(const Graph& graph, const VerifyOptions& options,
+std::vector<StepRecord> run_placement(const Lowering& lowering, const VerifyOptions& options,
                                       Transport& transport) {
-  const Lowered lowered = lower(graph, options.plan, verified_step(options));
-  RankSession session(lowered, transport, {options.real, options.seed, options.threads});
+  RankSession session(lowering, transport, {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = make_optimiser(options);
+  optimiser->keep_state_in(session.parameters().states());
   std::vector<StepRecord> records;
   for (int64_t step = 0; step < options.steps; ++step) {
     StepContext context;
     context.seed = options.seed;
     context.step = step;
     context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-      load_input(lowered.graph, input, options, step, box, target);
+      load_input(lowering.graph(), input, options, step, box, target);
     };
     context.update = [&] {
       optimiser->step(session.parameters().values(), session.parameters().gradients());
     };
     session.executor().run(context);
     c10::InferenceMode no_autograd;
-    records.push_back(collect_step(session, lowered, step, options.real));
+    records.push_back(collect_step(session, lowering, step, options.real));
   }
   return records;
 }
@@ -244,12 +257,17 @@ LowerOptions verified_step(const VerifyOptions& options) {
   lowering.step = StepKind::kTrain;
   lowering.input_gradients = lowering.keep_outputs = true;
   lowering.recompute = options.recompute;
+  lowering.clip_norm = options.clip_norm;
+  const std::unique_ptr<Optimiser> optimiser = make_optimiser(options);
+  lowering.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
+  lowering.real = options.real;
   return lowering;
 }
 
-VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport& transport) {
+VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOptions& options,
+                    Transport& transport) {
   check_options(graph, options);
-  const std::vector<StepRecord> ours = run_placement(graph, options, transport);
+  const std::vector<StepRecord> ours = run_placement(lowering, options, transport);
   VerifyReport report;
   report.ranks = options.plan.num_ranks();
   if (transport.rank() != 0) return report;
@@ -265,9 +283,11 @@ VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport&
 }
 
 VerifyReport verify(const Graph& graph, const VerifyOptions& options) {
+  const Lowering lowering(graph, options.plan, verified_step(options));
+  if (lowering.num_ranks() <= kMostRanksProved) lowering.programs();
   return report_from_threads<VerifyReport>(
       options.plan.num_ranks(), options.threads, options.timeout_seconds,
-      [&](Transport& transport) { return verify(graph, options, transport); });
+      [&](Transport& transport) { return verify(graph, lowering, options, transport); });
 }
 
 }  // namespace tessera

@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "tessera/comm/transport.h"
-#include "tessera/graph/graph.h"
-#include "tessera/lower/options.h"
-#include "tessera/plan/plan.h"
+#include "tessera/lower/lower.h"
 
 namespace tessera {
 
@@ -25,6 +23,7 @@ struct VerifyOptions {
   OptimiserKind optimiser = OptimiserKind::kSgd;
   std::optional<double> learning_rate;  // none: the optimiser's default
   double momentum = 0.9;                // of SGD
+  double clip_norm = 0;                 // 0: gradients are not clipped
   int64_t steps = 2;
   std::vector<at::Tensor> inputs;  // as Graph::inputs(), the same in every step; empty: noise
   uint64_t seed = 1;
@@ -53,13 +52,16 @@ struct VerifyReport {
 /// How the placement's step is lowered.
 LowerOptions verified_step(const VerifyOptions& options);
 
-/// Collective over all ranks of the transport, which are those of the plan. Rank 0 runs the oracle
+/// Collective over all ranks of the transport, which are those of the plan; `lowering` is that of a
+/// verified_step() of the graph. Rank 0 runs the oracle
 /// and gets the report; the others get an empty one. Float64: all within 1e-10 (AdamW: 1e-8).
 /// Float32: loss within 1e-5, outputs within 1e-4; gradients are reported, since another order of
 /// summation flips ReLU and max-pooling decisions.
-VerifyReport verify(const Graph& graph, const VerifyOptions& options, Transport& transport);
+VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOptions& options,
+                    Transport& transport);
 
-/// The same on ranks that are threads of this process.
+/// The same on ranks that are threads of this process. The programs of a small world are proved
+/// together first.
 VerifyReport verify(const Graph& graph, const VerifyOptions& options);
 
 }  // namespace tessera

@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 namespace tessera {
 namespace {
 
-std::set<int> stages_of(const Program& program) {
+/// Whose parts of the network a rank runs: GEMS mirrors every second micro-batch.
+std::set<int> stages_of(const Plan& plan, int rank) {
+  const int own = plan.stage_of_rank(rank);
   std::set<int> stages;
-  for (const Instruction& instruction : program.instructions)
-    if (const auto* enter = std::get_if<Enter>(&instruction);
-        enter && enter->part == Enter::Part::kTask)
-      stages.insert(enter->stage);
+  for (int stage = 0; stage < plan.num_stages(); ++stage)
+    for (int64_t m = 0; m < std::min<int64_t>(2, plan.micro_batches); ++m)
+      if (plan.place_of_stage(stage, m) == own) stages.insert(stage);
   return stages;
 }
 
@@ -44,19 +46,14 @@ TraceEvent inner_event(int rank, const char* category, const std::string& name, 
           .duration_us = end_us - begin_us};
 }
 
-std::vector<std::string> rank_names(const std::vector<Program>& programs) {
-  std::vector<std::set<int>> stages;
-  std::set<int> all;
-  for (const Program& program : programs) {
-    stages.push_back(stages_of(program));
-    all.insert(stages.back().begin(), stages.back().end());
-  }
+std::vector<std::string> rank_names(const Plan& plan) {
   std::vector<std::string> names;
-  for (size_t r = 0; r < programs.size(); ++r) {
-    names.push_back(fmt::format("rank {}", programs[r].rank));
-    if (all.size() > 1 && !stages[r].empty())
-      names.back() +=
-          fmt::format(" (stage{} {})", stages[r].size() > 1 ? "s" : "", fmt::join(stages[r], ", "));
+  for (int rank = 0; rank < plan.num_ranks(); ++rank) {
+    names.push_back(fmt::format("rank {}", rank));
+    if (plan.num_stages() == 1) continue;
+    const std::set<int> stages = stages_of(plan, rank);
+    names.back() +=
+        fmt::format(" (stage{} {})", stages.size() > 1 ? "s" : "", fmt::join(stages, ", "));
   }
   return names;
 }

@@ -20,6 +20,6 @@ TraceEvent inner_event(int rank, const char* category, const std::string& name, 
 
 /// "rank 3 (stage 1)", "rank 3 (stages 1, 2)" where it works for several; "rank 3" where there is
 /// one stage only.
-std::vector<std::string> rank_names(const std::vector<Program>& programs);
+std::vector<std::string> rank_names(const Plan& plan);
 
 }  // namespace tessera

@@ -9,7 +9,6 @@ namespace {
 const char* awaited(const Instruction& instruction) {
   if (std::holds_alternative<FinishTransfer>(instruction)) return "wait for a transfer";
   if (std::holds_alternative<FinishReduce>(instruction)) return "wait for a reduction";
-  if (std::holds_alternative<FinishGather>(instruction)) return "wait for a gather";
   return nullptr;
 }
 

@@ -5,7 +5,7 @@
 // One thread drives one recorder. The graph outlives it.
 //
 // Example, on every rank:
-//   TraceRecorder recorder(lowered.graph, rank, TraceRecorder::Detail::kKernels);
+//   TraceRecorder recorder(lowering.graph(), rank, TraceRecorder::Detail::kKernels);
 //   barrier(transport, everyone);  // clocks of several machines agree no better than this
 //   recorder.start();
 //   for (const Instruction& each : program.instructions)

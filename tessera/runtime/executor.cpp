@@ -2,20 +2,24 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include <cmath>
+#include <numeric>
+
 #include "tessera/base/error.h"
+#include "tessera/kernels/optimise.h"
 
 namespace tessera {
 
-Executor::Executor(const Graph& graph, const Program& program, ParameterStore* parameters,
+Executor::Executor(const Graph& graph, Program program, ParameterStore* parameters,
                    Transport* transport, const ExecutorOptions& options)
     : graph_(graph),
-      program_(program),
+      program_(std::move(program)),
       parameters_(parameters),
       transport_(transport),
       options_(options),
-      tensors_(program.buffers.size()) {
-  TESSERA_CHECK(transport->rank() == program.rank && transport->size() == program.num_ranks,
-                "the program of rank {}/{} on rank {}/{}", program.rank, program.num_ranks,
+      tensors_(program_.buffers.size()) {
+  TESSERA_CHECK(transport->rank() == program_.rank && transport->size() == program_.num_ranks,
+                "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
   parameters_->make_buckets(program_.buckets);
 }
@@ -25,9 +29,9 @@ void Executor::run(const StepContext& context) {
   AccountScope book_here(&account_);
   context_ = &context;
   memory_ = {};
-  value_bytes_ = 0;
+  value_bytes_ = reduction_bytes_ = 0;
   release();
-  bind_buckets();
+  bind_permanent();
   for (const Instruction& instruction : program_.instructions)
     traced(context.trace, instruction,
            [&] { std::visit([this](const auto& each) { execute(each); }, instruction); });
@@ -41,12 +45,30 @@ double Executor::loss() const {
     throw_error<InvalidInput>(
         "[loss] the graph has none; put one on its outputs with add_losses()");
   TESSERA_CHECK(tensors_[program_.loss].defined(), "there is no loss before the first step");
-  return tensors_[program_.loss].item<double>();
+  return number(program_.loss);
 }
 
-void Executor::bind_buckets() {
-  for (size_t b = 0; b < program_.buckets.size(); ++b)
-    tensors_[program_.buckets[b].buffer] = parameters_->bucket(static_cast<int>(b));
+double Executor::gradient_norm() const {
+  TESSERA_CHECK(program_.norm >= 0 && tensors_[program_.norm].defined(),
+                "no step of this program has measured the gradients");
+  return number(program_.norm);
+}
+
+double Executor::number(BufferId buffer) const { return tensors_[buffer].item<double>(); }
+
+/// What lives as long as the parameters is not allocated here.
+void Executor::bind_permanent() {
+  for (size_t i = 0; i < program_.parameters.size(); ++i)
+    tensors_[program_.weights[i]] = parameters_->values()[program_.parameters[i]];
+  for (size_t b = 0; b < program_.buckets.size(); ++b) {
+    const Bucket& bucket = program_.buckets[b];
+    tensors_[bucket.buffer] = parameters_->bucket(static_cast<int>(b));
+    for (size_t copy = 0; copy < bucket.state.size(); ++copy)
+      tensors_[bucket.state[copy]] =
+          parameters_->state(static_cast<int>(b), static_cast<int>(copy));
+    if (bucket.counters >= 0)
+      tensors_[bucket.counters] = parameters_->counters(static_cast<int>(b));
+  }
 }
 
 at::ScalarType Executor::scalar_type(ElementType element) const {
@@ -78,9 +100,15 @@ at::Tensor Executor::segment(const Message& message, const Segment& segment) con
 }
 
 void Executor::hold(BufferId buffer, at::Tensor tensor) {
-  value_bytes_ += static_cast<int64_t>(tensor.nbytes());
-  memory_.peak_value_bytes = std::max(memory_.peak_value_bytes, value_bytes_);
+  count(buffer, static_cast<int64_t>(tensor.nbytes()));
   tensors_[buffer] = std::move(tensor);
+}
+
+void Executor::count(BufferId buffer, int64_t bytes) {
+  value_bytes_ += bytes;
+  if (program_.buffers[buffer].kind == BufferKind::kReduction) reduction_bytes_ += bytes;
+  memory_.peak_value_bytes = std::max(memory_.peak_value_bytes, value_bytes_);
+  memory_.reduction_bytes = std::max(memory_.reduction_bytes, reduction_bytes_);
 }
 
 void Executor::execute(const Alloc& alloc) {
@@ -90,7 +118,7 @@ void Executor::execute(const Alloc& alloc) {
 }
 
 void Executor::execute(const Free& free) {
-  value_bytes_ -= static_cast<int64_t>(tensors_[free.buffer].nbytes());
+  count(free.buffer, -static_cast<int64_t>(tensors_[free.buffer].nbytes()));
   tensors_[free.buffer] = at::Tensor();
 }
 
@@ -144,7 +172,8 @@ void Executor::execute(const StartReduce& reduce) {
   const at::Tensor& tensor = tensors_[reduce.buffer];
   reductions_[reduce.channel] = std::make_unique<AllReduce>(
       *transport_, reduce.members, tensor.data_ptr(), tensor.numel(),
-      tensor.scalar_type() == at::kDouble ? SumType::kFloat64 : SumType::kFloat32);
+      tensor.scalar_type() == at::kDouble ? SumType::kFloat64 : SumType::kFloat32,
+      reduce.received >= 0 ? tensors_[reduce.received].data_ptr() : nullptr);
 }
 
 void Executor::execute(const FinishReduce& reduce) {
@@ -152,22 +181,32 @@ void Executor::execute(const FinishReduce& reduce) {
   reductions_.erase(reduce.channel);
 }
 
-void Executor::execute(const StartGather& gather) {
-  const at::Tensor& tensor = tensors_[gather.buffer];
-  std::vector<int64_t> block_bytes;
-  for (int64_t rows : gather.rows)
-    block_bytes.push_back(rows * tensor.size(1) * static_cast<int64_t>(tensor.element_size()));
-  gathers_[gather.channel] =
-      std::make_unique<AllGather>(*transport_, gather.members, block_bytes, tensor.data_ptr());
+void Executor::execute(const ScaleGradients& scale) {
+  for (BufferId buffer : scale.buffers) tensors_[buffer].mul_(scale.factor);
 }
 
-void Executor::execute(const FinishGather& gather) {
-  gathers_.at(gather.channel)->finish();
-  gathers_.erase(gather.channel);
+void Executor::execute(const SquareGradients& squares) {
+  if (context_->gradients_complete) context_->gradients_complete();
+  at::Tensor& sums = tensors_[squares.squares];
+  sums.zero_();
+  for (const Square& square : squares.gradients)
+    sums.data_ptr<double>()[square.index] = sum_of_squares(view(square.gradient));
 }
 
-void Executor::execute(const Update&) {
-  if (context_->update) context_->update();
+void Executor::execute(const Clip& clip) {
+  const double* squares = tensors_[clip.squares].data_ptr<double>();
+  const double norm =
+      std::sqrt(std::accumulate(squares, squares + tensors_[clip.squares].numel(), 0.0));
+  tensors_[clip.norm].fill_(norm);
+  const double factor = clip_factor(norm, clip.max_norm);
+  if (factor == 1) return;
+  for (BufferId bucket : clip.buckets) tensors_[bucket].mul_(factor);
+}
+
+void Executor::execute(const Update& update) {
+  const bool finite = std::isfinite(number(update.norm)) &&
+                      (update.loss < 0 || std::isfinite(number(update.loss)));
+  if (finite && context_->update) context_->update();
 }
 
 void Executor::execute(const Enter&) {}

@@ -6,7 +6,7 @@
 // one set that the checker has passed.
 //
 // Example:
-//   Executor executor(lowered.graph, lowered.programs[rank], &parameters, &transport, {});
+//   Executor executor(lowering.graph(), lowering.program(rank), &parameters, &transport, {});
 //   executor.run({.seed = 1, .step = 0, .load = my_loader});
 //   executor.loss();
 
@@ -27,8 +27,10 @@ struct StepContext {
   int64_t step = 0;
   /// Writes the box of a graph input into the tensor (a view of the box's shape).
   std::function<void(ValueId input, const Box& box, at::Tensor target)> load = {};
-  /// The optimiser; called by Update.
+  /// The optimiser; called by Update, unless the loss or the norm is not a finite number.
   std::function<void()> update = {};
+  /// Called when the gradients are complete, before they are clipped; null: nobody wants to know.
+  std::function<void()> gradients_complete = {};
   /// Records what this rank does and when; null: nobody wants to know.
   TraceRecorder* trace = nullptr;
 };
@@ -39,19 +41,25 @@ struct ExecutorOptions {
 
 struct MemoryCounters {
   int64_t peak_value_bytes = 0;
+  int64_t reduction_bytes = 0;       // of those, the most that reductions received at once
   int64_t peak_workspace_bytes = 0;  // largest that one kernel held besides its operands
 };
 
 class Executor {
  public:
-  Executor(const Graph& graph, const Program& program, ParameterStore* parameters,
-           Transport* transport, const ExecutorOptions& options);
+  /// All but the program outlive it.
+  Executor(const Graph& graph, Program program, ParameterStore* parameters, Transport* transport,
+           const ExecutorOptions& options);
+
+  const Program& program() const { return program_; }
 
   /// One step. Collective over all ranks.
   void run(const StepContext& context);
 
   /// The loss of the last step, summed over all ranks. The graph must have one.
   double loss() const;
+  /// Of the last step's gradients, before they were clipped. Of programs that update.
+  double gradient_norm() const;
   /// A result of the last step that the program keeps.
   at::Tensor result(const Result& result) const { return view(result.view); }
   const MemoryCounters& memory() const { return memory_; }
@@ -70,25 +78,29 @@ class Executor {
   void execute(const Unpack& unpack);
   void execute(const StartReduce& reduce);
   void execute(const FinishReduce& reduce);
-  void execute(const StartGather& gather);
-  void execute(const FinishGather& gather);
+  void execute(const ScaleGradients& scale);
+  void execute(const SquareGradients& squares);
+  void execute(const Clip& clip);
   void execute(const Update& update);
   void execute(const Enter& enter);
 
   void run_kernel(const Run& run, KernelArgs* args);
-  void run_merge(const Run& run, const Node& node);
+  void run_on_rows(const Run& run, const Node& node);
   KernelArgs kernel_args(const Run& run, const Node& node) const;
   void adopt_results(const Run& run, const KernelArgs& args);
   void adopt(const View& view, const at::Tensor& tensor);
   void hold(BufferId buffer, at::Tensor tensor);
-  void bind_buckets();
+  void count(BufferId buffer, int64_t bytes);
+  void bind_permanent();
+  double number(BufferId buffer) const;
+  std::vector<at::Tensor> tensors_of(const Run& run, Role role) const;
 
   at::ScalarType scalar_type(ElementType element) const;
   at::Tensor view(const View& view) const;
   at::Tensor segment(const Message& message, const Segment& segment) const;
 
   const Graph& graph_;
-  const Program& program_;
+  const Program program_;
   ParameterStore* parameters_;
   Transport* transport_;
   ExecutorOptions options_;
@@ -98,9 +110,9 @@ class Executor {
   std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated
   std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
-  std::map<int, std::unique_ptr<AllGather>> gathers_;
   MemoryCounters memory_;
   int64_t value_bytes_ = 0;
+  int64_t reduction_bytes_ = 0;
 };
 
 }  // namespace tessera

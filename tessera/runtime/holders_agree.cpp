@@ -1,5 +1,6 @@
 #include "tessera/runtime/holders_agree.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tessera/base/error.h"
@@ -8,28 +9,33 @@
 
 namespace tessera {
 
-void check_holders_agree(Transport& transport, const Lowered& lowered,
+void check_holders_agree(Transport& transport, const Lowering& lowering,
                          const std::vector<at::Tensor>& own, int64_t step) {
-  std::vector<uint64_t> sums;  // of every rank's parameters, rank by rank
+  const std::vector<Members>& holders = lowering.holders();
+  std::vector<int64_t> first_sum(transport.size() + 1, 0);  // of each rank, and the end
+  for (const Members& ranks : holders)
+    for (int rank : ranks) ++first_sum[rank + 1];
+  std::partial_sum(first_sum.begin(), first_sum.end(), first_sum.begin());
+  std::vector<uint64_t> sums(first_sum.back(), 0);  // rank by rank, by ascending parameters
+  std::vector<int64_t> next(first_sum.begin(), first_sum.end() - 1);
+  for (size_t id = 0; id < holders.size(); ++id)
+    if (std::ranges::binary_search(holders[id], transport.rank()))
+      sums[next[transport.rank()]++] = checksum(own[id]);
   std::vector<int64_t> block_bytes;
-  for (const Program& program : lowered.programs) {
-    for (ParameterId id : program.parameters)
-      sums.push_back(program.rank == transport.rank() ? checksum(own[id]) : 0);
-    block_bytes.push_back(static_cast<int64_t>(program.parameters.size() * sizeof(uint64_t)));
-  }
-  Group everyone(transport.size());
+  for (int rank = 0; rank < transport.size(); ++rank)
+    block_bytes.push_back((first_sum[rank + 1] - first_sum[rank]) *
+                          static_cast<int64_t>(sizeof(uint64_t)));
+  Members everyone(transport.size());
   std::iota(everyone.begin(), everyone.end(), 0);
   AllGather gather(transport, everyone, block_bytes, sums.data());
   gather.finish();
-  std::vector<uint64_t> expected(lowered.graph.parameters().size());
-  auto sum = sums.begin();
-  for (const Program& program : lowered.programs)
-    for (ParameterId id : program.parameters) {
-      const int first = lowered.holders[id].front();
-      if (program.rank == first) expected[id] = *sum;
-      TESSERA_CHECK(*sum++ == expected[id], "step {}: {} of rank {} differs from rank {}'s", step,
-                    lowered.graph.parameters()[id].name, program.rank, first);
-    }
+  next.assign(first_sum.begin(), first_sum.end() - 1);
+  for (size_t id = 0; id < holders.size(); ++id) {
+    const uint64_t expected = sums[next[holders[id].front()]];
+    for (int rank : holders[id])
+      TESSERA_CHECK(sums[next[rank]++] == expected, "step {}: {} of rank {} differs from rank {}'s",
+                    step, lowering.graph().parameters()[id].name, rank, holders[id].front());
+  }
 }
 
 }  // namespace tessera

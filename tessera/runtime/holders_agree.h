@@ -12,7 +12,7 @@ namespace tessera {
 
 /// Collective over all ranks. `own` as Graph::parameters(), undefined where this rank holds none.
 /// Throws InternalError, naming the parameter, the ranks and the step.
-void check_holders_agree(Transport& transport, const Lowered& lowered,
+void check_holders_agree(Transport& transport, const Lowering& lowering,
                          const std::vector<at::Tensor>& own, int64_t step);
 
 }  // namespace tessera

@@ -4,34 +4,61 @@ namespace tessera {
 
 ParameterStore::ParameterStore(const Graph& graph, const std::vector<ParameterId>& held,
                                uint64_t seed, at::ScalarType real)
-    : real_(real), values_(graph.parameters().size()), gradients_(graph.parameters().size()) {
+    : real_(real),
+      values_(graph.parameters().size()),
+      gradients_(graph.parameters().size()),
+      states_(graph.parameters().size()) {
   for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed).to(real);
 }
 
 void ParameterStore::make_buckets(const std::vector<Bucket>& buckets) {
-  if (buckets_.size() == buckets.size()) return;
-  for (const Bucket& bucket : buckets) {
-    int64_t total = 0;
-    for (ParameterId id : bucket.parameters) total += values_[id].numel();
-    buckets_.push_back(at::zeros({total}, real_));
-    for (size_t i = 0; i < bucket.parameters.size(); ++i) {
-      const at::Tensor& value = values_[bucket.parameters[i]];
-      gradients_[bucket.parameters[i]] =
-          buckets_.back().narrow(0, bucket.offsets[i], value.numel()).view(value.sizes());
-    }
+  const bool is_new = buckets_.empty();
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    if (is_new) make_gradients(buckets[b]);
+    if (buckets_[b].state.empty() && !buckets_[b].counters.defined())
+      make_state(buckets[b], &buckets_[b]);
   }
 }
 
-int64_t ParameterStore::bytes() const {
-  int64_t total = gradient_bytes();
-  for (const at::Tensor& value : values_)
-    if (value.defined()) total += static_cast<int64_t>(value.nbytes());
-  return total;
+void ParameterStore::make_gradients(const Bucket& bucket) {
+  int64_t total = 0;
+  for (ParameterId id : bucket.parameters) total += values_[id].numel();
+  const at::Tensor gradients = at::zeros({total}, real_);
+  for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+    const at::Tensor& value = values_[bucket.parameters[i]];
+    gradients_[bucket.parameters[i]] =
+        gradients.narrow(0, bucket.offsets[i], value.numel()).view(value.sizes());
+  }
+  buckets_.push_back({gradients, {}, {}});
 }
 
-int64_t ParameterStore::gradient_bytes() const {
+void ParameterStore::make_state(const Bucket& bucket, Stored* stored) {
+  for (size_t copy = 0; copy < bucket.state.size(); ++copy) {
+    stored->state.push_back(at::zeros_like(stored->gradients));
+    for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+      const at::Tensor& value = values_[bucket.parameters[i]];
+      states_[bucket.parameters[i]].push_back(
+          stored->state.back().narrow(0, bucket.offsets[i], value.numel()).view(value.sizes()));
+    }
+  }
+  if (bucket.counters < 0) return;
+  stored->counters = at::zeros({std::ssize(bucket.parameters)}, at::kDouble);
+  for (size_t i = 0; i < bucket.parameters.size(); ++i)
+    states_[bucket.parameters[i]].push_back(
+        stored->counters.narrow(0, static_cast<int64_t>(i), 1));
+}
+
+int64_t ParameterStore::bytes() const {
   int64_t total = 0;
-  for (const at::Tensor& bucket : buckets_) total += static_cast<int64_t>(bucket.nbytes());
+  const auto add = [&](const at::Tensor& tensor) {
+    if (tensor.defined()) total += static_cast<int64_t>(tensor.nbytes());
+  };
+  for (const at::Tensor& value : values_) add(value);
+  for (const Stored& stored : buckets_) {
+    add(stored.gradients);
+    add(stored.counters);
+    for (const at::Tensor& copy : stored.state) add(copy);
+  }
   return total;
 }
 

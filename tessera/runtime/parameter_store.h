@@ -1,6 +1,7 @@
 #pragma once
-// The parameters that one rank holds and their gradients. Gradients lie in the buckets that are
-// reduced; each parameter's gradient is a view into one. Those of other stages are undefined here.
+// What lives as long as the parameters that one rank holds: their values, their gradients and the
+// optimiser's state. Gradients lie in the buckets that are reduced, and the state is laid out like
+// them; what belongs to one parameter is a view. Parameters of other stages are undefined here.
 
 #include <vector>
 
@@ -14,7 +15,8 @@ class ParameterStore {
   ParameterStore(const Graph& graph, const std::vector<ParameterId>& held, uint64_t seed,
                  at::ScalarType real);
 
-  /// Makes the buckets of a program. Programs of one graph and bucket size have the same.
+  /// Makes the buckets of a program, and the state where it has some; zeros at first. Programs of
+  /// one graph, plan and bucket size have the same buckets.
   void make_buckets(const std::vector<Bucket>& buckets);
 
   /// As Graph::parameters(); undefined where this rank does not hold one.
@@ -22,17 +24,30 @@ class ParameterStore {
   std::vector<at::Tensor>& values() { return values_; }
   /// Undefined for buffers, and where this rank does not hold one.
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
-  const at::Tensor& bucket(int index) const { return buckets_[index]; }
-  int num_buckets() const { return static_cast<int>(buckets_.size()); }
-  /// Values, buffers and gradients; an optimiser's state is its own.
+  /// The optimiser's state of each parameter: its copies, then its counter; empty where there is
+  /// none.
+  const std::vector<std::vector<at::Tensor>>& states() const { return states_; }
+
+  const at::Tensor& bucket(int index) const { return buckets_[index].gradients; }
+  const at::Tensor& state(int bucket, int copy) const { return buckets_[bucket].state[copy]; }
+  const at::Tensor& counters(int bucket) const { return buckets_[bucket].counters; }
+  /// All of it.
   int64_t bytes() const;
-  int64_t gradient_bytes() const;
 
  private:
+  struct Stored {
+    at::Tensor gradients;
+    std::vector<at::Tensor> state;
+    at::Tensor counters;
+  };
+  void make_gradients(const Bucket& bucket);
+  void make_state(const Bucket& bucket, Stored* stored);
+
   at::ScalarType real_;
   std::vector<at::Tensor> values_;
   std::vector<at::Tensor> gradients_;
-  std::vector<at::Tensor> buckets_;
+  std::vector<std::vector<at::Tensor>> states_;
+  std::vector<Stored> buckets_;
 };
 
 }  // namespace tessera

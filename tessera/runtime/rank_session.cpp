@@ -4,20 +4,25 @@
 
 #include "tessera/comm/borrowed.h"
 #include "tessera/comm/threads/threads.h"
+#include "tessera/runtime/messages_agree.h"
 #include "tessera/runtime/thread_count.h"
 
 namespace tessera {
 
-RankSession::RankSession(const Lowered& lowered, Transport& transport,
+RankSession::RankSession(const Lowering& lowering, Transport& transport,
                          const SessionOptions& options)
-    : program_(lowered.programs.at(transport.rank())),
-      transport_(recording(std::make_unique<BorrowedTransport>(transport), &counters_)),
+    : RankSession(lowering, lowering.program(transport.rank()), transport, options) {}
+
+RankSession::RankSession(const Lowering& lowering, Program program, Transport& transport,
+                         const SessionOptions& options)
+    : transport_(recording(std::make_unique<BorrowedTransport>(transport), &counters_)),
       everyone_(transport.size()),
-      parameters_(lowered.graph, program_.parameters, options.seed, options.real) {
+      parameters_(lowering.graph(), program.parameters, options.seed, options.real),
+      executor_(lowering.graph(), std::move(program), &parameters_, transport_.get(),
+                ExecutorOptions{options.real}) {
   set_rank_threads(options.threads);
   std::iota(everyone_.begin(), everyone_.end(), 0);
-  executor_ = std::make_unique<Executor>(lowered.graph, program_, &parameters_, transport_.get(),
-                                         ExecutorOptions{options.real});
+  if (transport.size() > kMostRanksProved) check_messages_agree(transport, executor_.program());
 }
 
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,

@@ -1,6 +1,6 @@
 #pragma once
-// What a rank needs to run its program of a lowered graph: parameters, an executor, and a transport
-// that counts. Used by the proof and the stopwatch, over any transport.
+// What a rank needs to run its program: it lowers it, and has parameters, an executor, and a
+// transport that counts. Used by the proof and the stopwatch, over any transport.
 
 #include <chrono>
 #include <functional>
@@ -20,23 +20,25 @@ struct SessionOptions {
 
 class RankSession {
  public:
-  /// `lowered` and `transport` outlive it; one program per rank of the transport.
-  RankSession(const Lowered& lowered, Transport& transport, const SessionOptions& options);
+  /// Collective over all ranks. `lowering` and `transport` outlive it.
+  RankSession(const Lowering& lowering, Transport& transport, const SessionOptions& options);
 
   Transport& transport() { return *transport_; }
   const TransportCounters& counters() const { return counters_; }
   ParameterStore& parameters() { return parameters_; }
-  Executor& executor() { return *executor_; }
-  const Program& program() const { return program_; }
-  const Group& everyone() const { return everyone_; }
+  Executor& executor() { return executor_; }
+  const Program& program() const { return executor_.program(); }
+  const Members& everyone() const { return everyone_; }
 
  private:
-  const Program& program_;
+  RankSession(const Lowering& lowering, Program program, Transport& transport,
+              const SessionOptions& options);
+
   TransportCounters counters_;
   std::unique_ptr<Transport> transport_;
-  Group everyone_;
+  Members everyone_;
   ParameterStore parameters_;
-  std::unique_ptr<Executor> executor_;
+  Executor executor_;
 };
 
 /// Runs `body` on `ranks` threads of this process and rethrows the first failure.

@@ -6,13 +6,6 @@
 namespace tessera {
 namespace {
 
-std::vector<at::Tensor> pick(const std::vector<at::Tensor>& tensors,
-                             const std::vector<ParameterId>& ids) {
-  std::vector<at::Tensor> picked;
-  for (ParameterId id : ids) picked.push_back(tensors[id]);
-  return picked;
-}
-
 void call(const Op& op, Phase phase, KernelArgs* args) {
   switch (phase) {
     case Phase::kForward:
@@ -26,12 +19,13 @@ void call(const Op& op, Phase phase, KernelArgs* args) {
       return op.input_gradient(*args);
     case Phase::kWeightGradient:
       return op.weight_gradient(*args);
+    case Phase::kCombineStatistics:
     case Phase::kMergeStatistics:
     case Phase::kUpdateBuffers:
-    case Phase::kMergeGradStatistics:
+    case Phase::kCombineGradStatistics:
       break;
   }
-  TESSERA_CHECK(false, "a merge is not a kernel");
+  TESSERA_CHECK(false, "{} is not a kernel of a piece", to_string(phase));
 }
 
 }  // namespace
@@ -39,9 +33,7 @@ void call(const Op& op, Phase phase, KernelArgs* args) {
 void Executor::execute(const Run& run) {
   const Node& node = graph_.node(run.node);
   try {
-    if (run.phase == Phase::kMergeStatistics || run.phase == Phase::kMergeGradStatistics ||
-        run.phase == Phase::kUpdateBuffers)
-      return run_merge(run, node);
+    if (run.piece < 0) return run_on_rows(run, node);
     KernelArgs args = kernel_args(run, node);
     run_kernel(run, &args);
   } catch (const c10::Error& error) {
@@ -67,17 +59,14 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
   args.types = &node.types;
   args.seed = context_->seed;
   args.step = context_->step;
-  args.out_box = run.boxes[0];
+  args.out_box = run.box;
   args.inputs.resize(node.inputs.size());
   args.grad_inputs.resize(node.inputs.size());
-  args.parameters = pick(parameters_->values(), node.parameters);
-  if (run.phase == Phase::kWeightGradient) {
-    args.grad_parameters = pick(parameters_->gradients(), node.parameters);
-    for (size_t i = 0; i < args.grad_parameters.size(); ++i)  // a frozen one beside a trainable one
-      if (!args.grad_parameters[i].defined())
-        args.grad_parameters[i] = at::zeros_like(args.parameters[i]);
-  }
-  args.buffers = pick(parameters_->values(), node.buffers);
+  args.parameters = tensors_of(run, Role::kWeight);
+  args.buffers = tensors_of(run, Role::kRunning);
+  args.grad_parameters = tensors_of(run, Role::kGradWeight);
+  for (size_t i = 0; i < args.grad_parameters.size(); ++i)
+    args.grad_parameters[i] = args.grad_parameters[i].view(args.parameters[i].sizes());
   for (const Argument& argument : run.arguments) {
     const bool returned = argument.view.buffer >= 0 &&
                           program_.buffers[argument.view.buffer].adopted &&
@@ -99,14 +88,17 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
       case Role::kSaved:
         args.saved = operand.tensor;
         break;
+      case Role::kScratch:
+        args.scratch = operand.tensor;
+        break;
       case Role::kPieceStatistics:
-        args.piece_statistics = operand.tensor.select(0, 0);
+        args.piece_statistics = operand.tensor;
         break;
       case Role::kMergedStatistics:
         args.merged_statistics = operand.tensor;
         break;
       case Role::kPieceGradStatistics:
-        args.piece_grad_statistics = operand.tensor.select(0, 0);
+        args.piece_grad_statistics = operand.tensor;
         break;
       case Role::kMergedGradStatistics:
         args.merged_grad_statistics = operand.tensor;
@@ -114,8 +106,13 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
       case Role::kLoss:
         args.loss = operand.tensor.select(0, 0);
         break;
-      case Role::kGathered:
-        TESSERA_CHECK(false, "only merges read gathered statistics");
+      case Role::kWeight:
+      case Role::kGradWeight:
+      case Role::kRunning:
+        break;  // above
+      case Role::kRow:
+      case Role::kCombined:
+        TESSERA_CHECK(false, "kernels of pieces take no rows");
     }
   }
   return args;
@@ -138,25 +135,33 @@ void Executor::adopt(const View& view, const at::Tensor& tensor) {
   hold(view.buffer, tensor);
 }
 
-void Executor::run_merge(const Run& run, const Node& node) {
-  MergeArgs args;
-  args.types = &node.types;
-  args.out_boxes = run.boxes;
-  args.parameters = pick(parameters_->values(), node.parameters);
-  args.buffers = pick(parameters_->values(), node.buffers);
-  const bool forward = run.phase == Phase::kMergeStatistics;
-  for (const Argument& argument : run.arguments) {
-    if (argument.role == Role::kGathered) args.gathered = view(argument.view);
-    if (argument.role == Role::kMergedStatistics)
-      (forward ? args.merged : args.forward_merged) = view(argument.view);
-    if (argument.role == Role::kMergedGradStatistics) args.merged = view(argument.view);
+/// By their indices.
+std::vector<at::Tensor> Executor::tensors_of(const Run& run, Role role) const {
+  std::vector<at::Tensor> tensors;
+  for (const Argument& argument : run.arguments)
+    if (argument.role == role) tensors.push_back(view(argument.view));
+  return tensors;
+}
+
+/// What touches statistics alone, once a rank.
+void Executor::run_on_rows(const Run& run, const Node& node) {
+  const std::vector<at::Tensor> rows = tensors_of(run, Role::kRow);
+  switch (run.phase) {
+    case Phase::kCombineStatistics:
+      return node.op->combine_statistics(rows, tensors_of(run, Role::kCombined).at(0));
+    case Phase::kCombineGradStatistics:
+      return sum_statistics(rows, tensors_of(run, Role::kCombined).at(0));
+    case Phase::kMergeStatistics: {
+      MergeArgs args{&node.types, rows.at(0), tensors_of(run, Role::kMergedStatistics).at(0)};
+      return node.op->merge_statistics(args);
+    }
+    case Phase::kUpdateBuffers: {
+      UpdateArgs args{&node.types, rows, tensors_of(run, Role::kRunning)};
+      return node.op->update_buffers(args);
+    }
+    default:
+      TESSERA_CHECK(false, "{} is a kernel of a piece", to_string(run.phase));
   }
-  if (run.phase == Phase::kUpdateBuffers)
-    node.op->update_buffers(args);
-  else if (forward)
-    node.op->merge_statistics(args);
-  else
-    node.op->merge_grad_statistics(args);
 }
 
 }  // namespace tessera

@@ -7,47 +7,53 @@
 namespace tessera {
 namespace {
 
-/// Value bytes and traffic of one program, instruction by instruction.
-class Walk {
- public:
-  Walk(const Program& program, at::ScalarType real) : program_(program), real_(real) {}
-
-  RankForecast run() {
-    for (const Instruction& instruction : program_.instructions)
-      std::visit([this](const auto& each) { visit(each); }, instruction);
-    return forecast_;
-  }
-
- private:
-  template <class T>
-  void visit(const T& instruction) {
-    for (const Post& post : posts_of(instruction, program_, real_).sends) {
-      ++forecast_.messages;
-      forecast_.bytes_sent += post.bytes;
+/// Adds what an instruction sends, or takes it off with `sign` -1.
+void count_sends(const Instruction& instruction, const Program& program, int rank,
+                 at::ScalarType real, int sign, RankForecast* forecast) {
+  for (const Posts& round : communication_of(instruction, program, rank, real).rounds)
+    for (const Post& post : round.sends) {
+      forecast->messages += sign;
+      forecast->bytes_sent += sign * post.bytes;
     }
-  }
-  void visit(const Alloc& alloc) {
-    live_ += buffer_bytes(program_.buffers[alloc.buffer], real_);
-    forecast_.peak_value_bytes = std::max(forecast_.peak_value_bytes, live_);
-  }
-  void visit(const Free& free) { live_ -= buffer_bytes(program_.buffers[free.buffer], real_); }
+}
 
-  const Program& program_;
-  at::ScalarType real_;
-  int64_t live_ = 0;
-  RankForecast forecast_;
-};
+bool is_reduction(const Instruction& instruction) {
+  return std::holds_alternative<StartReduce>(instruction) ||
+         std::holds_alternative<FinishReduce>(instruction);
+}
 
 }  // namespace
 
-RankForecast simulate(const Program& program, const Graph& graph, at::ScalarType real) {
-  RankForecast forecast = Walk(program, real).run();
-  int64_t elements = 0;
-  for (ParameterId id : program.parameters) elements += graph.parameters()[id].numel();
-  for (const Bucket& bucket : program.buckets)
-    elements += program.buffers[bucket.buffer].box.volume();
-  forecast.parameter_bytes = elements * element_bytes(ElementType::kReal, real);
+RankForecast simulate(const Program& program, at::ScalarType real) {
+  RankForecast forecast;
+  int64_t live = 0, reducing = 0;
+  const auto add = [&](BufferId id, int64_t sign) {
+    const Buffer& buffer = program.buffers[id];
+    const int64_t bytes = sign * buffer_bytes(buffer, real);
+    live += bytes;
+    if (buffer.kind == BufferKind::kReduction) reducing += bytes;
+    forecast.peak_value_bytes = std::max(forecast.peak_value_bytes, live);
+    forecast.reduction_bytes = std::max(forecast.reduction_bytes, reducing);
+  };
+  for (const Buffer& buffer : program.buffers)
+    if (is_permanent(buffer.kind)) forecast.parameter_bytes += buffer_bytes(buffer, real);
+  for (const Instruction& instruction : program.instructions) {
+    if (const auto* alloc = std::get_if<Alloc>(&instruction)) add(alloc->buffer, 1);
+    if (const auto* free = std::get_if<Free>(&instruction)) add(free->buffer, -1);
+    count_sends(instruction, program, program.rank, real, 1, &forecast);
+  }
   return forecast;
+}
+
+RankForecast simulate_as(int rank, const Program& program, const RankForecast& forecast,
+                         at::ScalarType real) {
+  RankForecast other = forecast;
+  for (const Instruction& instruction : program.instructions) {
+    if (rank == program.rank || !is_reduction(instruction)) continue;
+    count_sends(instruction, program, program.rank, real, -1, &other);
+    count_sends(instruction, program, rank, real, 1, &other);
+  }
+  return other;
 }
 
 }  // namespace tessera

@@ -12,12 +12,18 @@
 namespace tessera {
 
 struct RankForecast {
-  int64_t peak_value_bytes = 0;
-  int64_t parameter_bytes = 0;  // values, buffers and gradients
+  int64_t peak_value_bytes = 0;  // of all that comes and goes in a step
+  int64_t reduction_bytes = 0;   // of those, the most that reductions receive at once
+  int64_t parameter_bytes = 0;   // values, buffers, gradients and the optimiser's state
   int64_t messages = 0;
   int64_t bytes_sent = 0;
 };
 
-RankForecast simulate(const Program& program, const Graph& graph, at::ScalarType real);
+RankForecast simulate(const Program& program, at::ScalarType real);
+
+/// The forecast of another rank of the same class (lower/rank_classes.h): in a reduction its place
+/// among the members is another.
+RankForecast simulate_as(int rank, const Program& program, const RankForecast& forecast,
+                         at::ScalarType real);
 
 }  // namespace tessera

@@ -25,13 +25,14 @@ double kernel_flops(const Run& run, const Graph& graph) {
     case Phase::kRecompute:
     case Phase::kInputGradient:
     case Phase::kWeightGradient:
-      return node.op->flops(run.boxes.at(0), node.types);
+      return node.op->flops(run.box, node.types);
     case Phase::kPieceStatistics:
     case Phase::kPieceGradStatistics:
-      return static_cast<double>(run.boxes.at(0).volume());
+      return static_cast<double>(run.box.volume());
+    case Phase::kCombineStatistics:
     case Phase::kMergeStatistics:
     case Phase::kUpdateBuffers:
-    case Phase::kMergeGradStatistics:
+    case Phase::kCombineGradStatistics:
       return 0;
   }
   TESSERA_CHECK(false, "unknown phase");

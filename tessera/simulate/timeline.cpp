@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -74,27 +75,25 @@ class RankWalk {
       work(kernel_flops(run, world_.graph) / world_.costs.flops_per_second);
     return Progress::kDone;
   }
-  Progress execute(const StartTransfer& transfer) { return start(transfer); }
-  Progress execute(const StartReduce& reduce) { return start(reduce); }
-  Progress execute(const StartGather& gather) { return start(gather); }
-  Progress execute(const FinishTransfer& transfer) { return wait(transfer.channel); }
-  Progress execute(const FinishGather& gather) { return wait(gather.channel); }
-  Progress execute(const FinishReduce& reduce) {
-    if (wait(reduce.channel) == Progress::kWaits) return Progress::kWaits;
-    if (in_second_round_) {
-      in_second_round_ = false;
-      return Progress::kDone;
-    }
-    const Posts second = posts_of(reduce, program_, world_.costs.real);
-    if (second.empty()) return Progress::kDone;
-    post(reduce.channel, second);
-    moved_ = in_second_round_ = true;  // others may wait for it
-    return execute(reduce);
-  }
+  Progress execute(const StartTransfer& transfer) { return communicate(transfer); }
+  Progress execute(const FinishTransfer& transfer) { return communicate(transfer); }
+  Progress execute(const StartReduce& reduce) { return communicate(reduce); }
+  Progress execute(const FinishReduce& reduce) { return communicate(reduce); }
 
-  template <class Start>
-  Progress start(const Start& start) {
-    post(start.channel, posts_of(start, program_, world_.costs.real));
+  /// A Start posts and goes on; a Finish waits, before each of its rounds and after the last.
+  template <class T>
+  Progress communicate(const T& instruction) {
+    if (!communication_)
+      communication_ = communication_of(instruction, program_, program_.rank, world_.costs.real);
+    while (true) {
+      if (communication_->waits && wait(communication_->channel) == Progress::kWaits)
+        return Progress::kWaits;
+      if (next_round_ == communication_->rounds.size()) break;
+      post(communication_->channel, communication_->rounds[next_round_++]);
+      moved_ = true;  // others may wait for it
+    }
+    communication_.reset();
+    next_round_ = 0;
     return Progress::kDone;
   }
 
@@ -159,7 +158,8 @@ class RankWalk {
   Enter enter_;
   double entered_ = 0;
   double owed_ = 0;  // of the open task
-  bool in_second_round_ = false;
+  std::optional<Communication> communication_;  // of the instruction that is being executed
+  size_t next_round_ = 0;                       // of it
   std::map<int, Channel> open_;
   std::vector<TimelineSpan> tasks_;
   std::vector<TimelineSpan> waits_;

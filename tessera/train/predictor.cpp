@@ -6,18 +6,20 @@
 
 namespace tessera {
 
-Lowered lower_prediction(const Graph& graph, const Plan& plan) {
+Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real) {
   LowerOptions options;
   options.step = StepKind::kForward;
   options.keep_outputs = true;
-  return lower(prune(for_inference(graph), Losses::kDrop), plan, options);
+  options.real = real;
+  return Lowering(prune(for_inference(graph), Losses::kDrop), plan, options);
 }
 
-void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parameters,
-             Transport* transport, at::ScalarType real, const TakeLogits& take) {
-  const Program& program = lowered.programs.at(transport->rank());
-  Executor executor(lowered.graph, program, parameters, transport, {real});
-  const int64_t batch_size = lowered.graph.type(lowered.graph.inputs()[0]).batch();
+void predict(const Lowering& lowering, Program program, const Dataset& data,
+             ParameterStore* parameters, Transport* transport, at::ScalarType real,
+             const TakeLogits& take) {
+  const Graph& graph = lowering.graph();
+  Executor executor(graph, std::move(program), parameters, transport, {real});
+  const int64_t batch_size = graph.type(graph.inputs()[0]).batch();
   for (int64_t batch = 0; batch * batch_size < data.size(); ++batch) {
     StepContext context;
     context.load = [&](ValueId, const Box& box, at::Tensor target) {
@@ -29,8 +31,8 @@ void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parame
       }
     };
     executor.run(context);
-    for (const Result& output : program.outputs)
-      if (output.value == lowered.graph.outputs()[0])
+    for (const Result& output : executor.program().outputs)
+      if (output.value == graph.outputs()[0])
         take(batch, output.view.box, executor.result(output));
   }
 }

@@ -3,10 +3,11 @@
 // hands them to the caller, and no rank ever holds the whole image.
 //
 // Example, on every rank:
-//   Lowered lowered = lower_prediction(graph, plan);
-//   ParameterStore parameters(graph, lowered.programs[rank].parameters, seed, at::kFloat);
+//   const Lowering lowering = lower_prediction(graph, plan, at::kFloat);
+//   Program program = lowering.program(rank);
+//   ParameterStore parameters(graph, program.parameters, seed, at::kFloat);
 //   load_weights("w.safetensors", graph, parameters.values());
-//   predict(lowered, *data, &parameters, &transport, at::kFloat,
+//   predict(lowering, program, *data, &parameters, &transport, at::kFloat,
 //           [&](int64_t batch, const Box& box, const at::Tensor& logits) { ... });
 
 #include <functional>
@@ -21,10 +22,11 @@ namespace tessera {
 using TakeLogits = std::function<void(int64_t batch, const Box& box, const at::Tensor& logits)>;
 
 /// The forward program of a graph whose batch is one, with running statistics.
-Lowered lower_prediction(const Graph& graph, const Plan& plan);
+Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real);
 
-/// Collective over all ranks. Labels are not read.
-void predict(const Lowered& lowered, const Dataset& data, ParameterStore* parameters,
-             Transport* transport, at::ScalarType real, const TakeLogits& take);
+/// Collective over all ranks, each with its own program. Labels are not read.
+void predict(const Lowering& lowering, Program program, const Dataset& data,
+             ParameterStore* parameters, Transport* transport, at::ScalarType real,
+             const TakeLogits& take);
 
 }  // namespace tessera

@@ -1,24 +1,36 @@
 #include "tessera/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/data/finite.h"
-#include "tessera/optim/clip.h"
+#include "tessera/runtime/messages_agree.h"
 #include "tessera/train/configured.h"
 
 namespace tessera {
 
 std::atomic<bool> stop_requested{false};
 
+namespace {
+
+std::vector<ParameterId> held_by(const std::vector<Members>& holders, int rank) {
+  std::vector<ParameterId> held;
+  for (size_t id = 0; id < holders.size(); ++id)
+    if (std::ranges::binary_search(holders[id], rank)) held.push_back(static_cast<ParameterId>(id));
+  return held;
+}
+
+}  // namespace
+
 Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name)
     : job_(job),
       transport_(transport),
       transport_name_(transport_name),
       everyone_(transport->size()),
-      parameters_(job.graph, job.micro_steps[0]->programs[transport->rank()].parameters,
+      parameters_(job.graph, held_by(job.micro_steps[0]->holders(), transport->rank()),
                   job.config.seed, job.real),
       optimiser_(configured_optimiser(job.config)),
       learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
@@ -27,10 +39,14 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       checkpoints_(job.config.folder + "/checkpoints",
                    static_cast<int>(job.config.keep_checkpoints)) {
   std::iota(everyone_.begin(), everyone_.end(), 0);
-  for (const auto& lowered : job_.micro_steps)
+  for (const auto& lowering : job_.micro_steps) {
     micro_steps_.push_back(
-        std::make_unique<Executor>(lowered->graph, lowered->programs[transport->rank()],
+        std::make_unique<Executor>(lowering->graph(), lowering->program(transport->rank()),
                                    &parameters_, transport, ExecutorOptions{job.real}));
+    if (transport->size() > kMostRanksProved)
+      check_messages_agree(*transport, micro_steps_.back()->program());
+  }
+  optimiser_->keep_state_in(parameters_.states());
   if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);
 }
 
@@ -40,7 +56,7 @@ TrainOutcome Trainer::run() {
   prefetching.first_batch = step_ * job_.config.accumulation;
   prefetching.end_batch = job_.total_steps * job_.config.accumulation;
   prefetching.real = job_.real;
-  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0]->graph, program()),
+  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0]->graph(), program()),
                                          prefetching);
   int64_t saved_at = outcome_.resumed_at.value_or(-1);
   const bool stopped_before = outcome_.resumed_at && early_stopping_.should_stop();
@@ -81,12 +97,13 @@ double Trainer::train_step() {
   }
   gradient_norm_ = NAN;
   double loss = 0;
-  for (size_t micro = 0; micro < micro_steps_.size(); ++micro) {
+  for (size_t micro = 0; micro < micro_steps_.size() && std::isfinite(loss); ++micro) {
     run_micro_step(static_cast<int64_t>(micro));
     loss += micro_steps_[micro]->loss() / static_cast<double>(micro_steps_.size());
   }
+  if (std::isfinite(loss)) gradient_norm_ = micro_steps_.back()->gradient_norm();
   if (job_.config.print_loss && is_first()) fmt::print("step {} loss {:.17g}\n", step_ + 1, loss);
-  if (!std::isfinite(loss) || !update()) handle_bad_step(loss);
+  if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) handle_bad_step(loss);
   return loss;
 }
 
@@ -96,24 +113,16 @@ void Trainer::run_micro_step(int64_t micro) {
   context.seed = job_.config.seed;
   context.step = batch;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-    prefetch_->load({field_of(job_.micro_steps[micro]->graph, input), box}, batch, target);
+    prefetch_->load({field_of(job_.micro_steps[micro]->graph(), input), box}, batch, target);
+  };
+  context.gradients_complete = [&] {
+    if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
+  };
+  context.update = [&] {
+    optimiser_->set_learning_rate(learning_rate_.at(step_));
+    optimiser_->step(parameters_.values(), parameters_.gradients());
   };
   micro_steps_[micro]->run(context);
-}
-
-/// The optimiser's step; false, and nothing done, where the gradient is not a number.
-bool Trainer::update() {
-  const auto& gradients = parameters_.gradients();
-  if (job_.config.accumulation > 1)
-    for (int bucket = 0; bucket < parameters_.num_buckets(); ++bucket)
-      parameters_.bucket(bucket).div_(static_cast<double>(job_.config.accumulation));
-  if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
-  gradient_norm_ = gradient_norm(*transport_, holders(), gradients);
-  if (!std::isfinite(gradient_norm_)) return false;
-  if (job_.config.clip_norm > 0) clip_gradients(gradients, gradient_norm_, job_.config.clip_norm);
-  optimiser_->set_learning_rate(learning_rate_.at(step_));
-  optimiser_->step(parameters_.values(), gradients);
-  return true;
 }
 
 /// The step's whole gradients, before clipping, under the parameters' names.
@@ -147,7 +156,7 @@ void Trainer::handle_bad_step(double loss) {
 /// What is wrong with this rank's part of the step's samples; empty where nothing is.
 std::string Trainer::bad_sample() {
   for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
-    for (const BatchBox& request : loads_of(job_.micro_steps[0]->graph, program())) {
+    for (const BatchBox& request : loads_of(job_.micro_steps[0]->graph(), program())) {
       if (request.field != Field::kImages || request.box.empty()) continue;
       const int64_t batch = step_ * job_.config.accumulation + micro;
       at::Tensor box = at::empty(request.box.shape(), at::kDouble);

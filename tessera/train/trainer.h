@@ -53,9 +53,9 @@ class Trainer {
 
  private:
   bool is_first() const { return transport_->rank() == 0; }
-  const Program& program() const { return job_.micro_steps[0]->programs[transport_->rank()]; }
+  const Program& program() const { return micro_steps_[0]->program(); }
   /// The ranks that hold each parameter.
-  const std::vector<Members>& holders() const { return job_.micro_steps[0]->holders; }
+  const std::vector<Members>& holders() const { return job_.micro_steps[0]->holders(); }
 
   // trainer_state.cpp: how a run begins, is saved and ends
   void start_or_resume();
@@ -69,7 +69,6 @@ class Trainer {
   // trainer.cpp: the loop
   double train_step();
   void run_micro_step(int64_t micro);
-  bool update();
   void dump_gradients();
   void handle_bad_step(double loss);
   std::string bad_sample();
@@ -91,7 +90,7 @@ class Trainer {
   const TrainingJob& job_;
   Transport* transport_;
   std::string transport_name_;
-  Group everyone_;
+  Members everyone_;
   ParameterStore parameters_;
   std::unique_ptr<Optimiser> optimiser_;
   LearningRate learning_rate_;

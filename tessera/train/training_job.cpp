@@ -5,6 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/data/open.h"
 #include "tessera/lower/inference.h"
+#include "tessera/train/configured.h"
 
 namespace tessera {
 namespace {
@@ -51,19 +52,25 @@ void check_data(const Graph& graph, const Dataset& data) {
 }
 
 /// At most three kinds of batches in a step: the first sets the gradients to zero, the last reduces
-/// them, those between only add.
-std::vector<std::shared_ptr<const Lowered>> lower_micro_steps(const TrainingJob& job) {
-  std::map<std::pair<bool, bool>, std::shared_ptr<const Lowered>> made;
-  std::vector<std::shared_ptr<const Lowered>> steps;
+/// them and updates, those between only add.
+std::vector<std::shared_ptr<const Lowering>> lower_micro_steps(const TrainingJob& job) {
+  const std::unique_ptr<Optimiser> optimiser = configured_optimiser(job.config);
+  std::map<std::pair<bool, bool>, std::shared_ptr<const Lowering>> made;
+  std::vector<std::shared_ptr<const Lowering>> steps;
   const int64_t count = job.config.accumulation;
   for (int64_t i = 0; i < count; ++i) {
     LowerOptions options;
-    options.step = StepKind::kGradient;
+    const bool last = i + 1 == count;
+    options.step = last ? StepKind::kTrain : StepKind::kGradient;
     options.zero_gradients = i == 0;
-    options.reduce_gradients = i + 1 == count;
-    auto& lowered = made[{options.zero_gradients, options.reduce_gradients}];
-    if (!lowered) lowered = std::make_shared<const Lowered>(lower(job.graph, job.plan, options));
-    steps.push_back(lowered);
+    options.reduce_gradients = last;
+    options.accumulated_steps = count;
+    options.clip_norm = job.config.clip_norm;
+    options.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
+    options.real = job.real;
+    auto& lowering = made[{options.zero_gradients, last}];
+    if (!lowering) lowering = std::make_shared<const Lowering>(job.graph, job.plan, options);
+    steps.push_back(lowering);
   }
   return steps;
 }
@@ -126,7 +133,9 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   LowerOptions forward;
   forward.step = StepKind::kForward;
   forward.keep_outputs = true;
-  if (job.validation_set) job.validation = lower(for_inference(graph), plan, forward);
+  forward.real = real;
+  if (job.validation_set)
+    job.validation = std::make_shared<const Lowering>(for_inference(graph), plan, forward);
   const int64_t batches = job.train_loader().plan().batches_per_epoch();
   job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
   job.total_steps = config.steps ? *config.steps : job.steps_per_epoch * config.epochs.value_or(10);

@@ -17,7 +17,7 @@ Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transpo
     : job_(job),
       loader_(job.validation_loader()),
       transport_(transport),
-      executor_(job.validation.graph, job.validation.programs[transport->rank()], parameters,
+      executor_(job.validation->graph(), job.validation->program(transport->rank()), parameters,
                 transport, {job.real}) {}
 
 void Validator::sum_over_ranks(std::vector<double>* numbers) {
@@ -30,10 +30,9 @@ void Validator::sum_over_ranks(std::vector<double>* numbers) {
 
 /// The rank's own pixels of one batch, after a forward pass.
 ConfusionCounts Validator::count_batch(int64_t batch) {
-  const Graph& graph = job_.validation.graph;
-  const Program& program = job_.validation.programs[transport_->rank()];
+  const Graph& graph = job_.validation->graph();
   ConfusionCounts counts(num_classes(graph));
-  for (const Result& output : program.outputs) {
+  for (const Result& output : executor_.program().outputs) {
     if (output.value != graph.outputs()[0]) continue;
     Box labels_box = output.view.box;  // without the classes
     std::vector<Range> ranges;
@@ -49,7 +48,7 @@ ConfusionCounts Validator::count_batch(int64_t batch) {
 
 /// The batch's loss; the outputs stay in the executor.
 double Validator::run_batch(int64_t batch) {
-  const Graph& graph = job_.validation.graph;
+  const Graph& graph = job_.validation->graph();
   StepContext context;
   context.seed = job_.config.seed;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
@@ -70,7 +69,7 @@ double Validator::mean_loss() {
 
 ValidationResult Validator::run() {
   if (loader_.is_real(Field::kTargets)) return {mean_loss(), false, {NAN, NAN, NAN, {}, {}}};
-  ConfusionCounts all(num_classes(job_.validation.graph));
+  ConfusionCounts all(num_classes(job_.validation->graph()));
   double loss_sum = 0, weight_sum = 0;
   for (int64_t batch = 0; batch < loader_.plan().batches_per_epoch(); ++batch) {
     const double loss = run_batch(batch);

@@ -1,0 +1,181 @@
+#include "tessera/lower/bucket_writer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/base/collective_rounds.h"
+#include "tessera/lower/channels.h"
+
+namespace tessera {
+namespace {
+
+bool has(const Members& members, int rank) {
+  return std::binary_search(members.begin(), members.end(), rank);
+}
+
+Members everyone(int num_ranks) {
+  Members ranks(num_ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+}  // namespace
+
+void BucketWriter::set_up() {
+  const StepPlan& step = writer_.step;
+  for (const Node& node : writer_.graph.nodes())
+    pending_losses_ += node.op->is_loss() ? step.num_micro_batches() : 0;
+  if (pending_losses_ > 0) {
+    writer_.program.loss =
+        writer_.add_buffer("loss", BufferKind::kLoss, Box{{0, 1}}, ElementType::kDouble);
+    writer_.fill(writer_.program.loss);
+  }
+  if (!step.trains()) return;
+  buffers_.assign(step.buckets.size(), -1);
+  started_.assign(step.buckets.size(), false);
+  pending_.assign(step.buckets.size(), 0);
+  for (const Node& node : writer_.graph.nodes()) {
+    if (!step.backward.needs_gradient[node.output]) continue;
+    for (ParameterId parameter : node.parameters)
+      if (const int bucket = step.bucket_of_parameter[parameter]; bucket >= 0)
+        pending_[bucket] += step.num_micro_batches();
+  }
+  for (size_t b = 0; b < step.buckets.size(); ++b)
+    if (has(step.buckets[b].holders, writer_.here.rank())) make_bucket(b);
+}
+
+void BucketWriter::make_bucket(size_t b) {
+  const BucketPlan& plan = writer_.step.buckets[b];
+  const LowerOptions& options = writer_.step.options;
+  Bucket bucket;
+  bucket.holders = plan.holders;
+  int64_t filled = 0;
+  for (ParameterId id : plan.parameters) {
+    bucket.parameters.push_back(id);
+    bucket.offsets.push_back(filled);
+    filled += writer_.graph.parameters()[id].numel();
+  }
+  const Box box{{0, filled}};
+  bucket.buffer = writer_.add_buffer(fmt::format("bucket {}", b), BufferKind::kBucket, box);
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    const int64_t end = i + 1 < plan.parameters.size() ? bucket.offsets[i + 1] : filled;
+    gradient_of_[plan.parameters[i]] = {bucket.buffer, Box{{bucket.offsets[i], end}}};
+  }
+  if (options.step == StepKind::kTrain) {
+    for (int copy = 0; copy < options.optimiser.copies; ++copy)
+      bucket.state.push_back(writer_.add_buffer(fmt::format("bucket {} state {}", b, copy),
+                                                BufferKind::kOptimiserState, box));
+    if (options.optimiser.counters)
+      bucket.counters = writer_.add_buffer(fmt::format("bucket {} steps", b),
+                                           BufferKind::kOptimiserState,
+                                           Box{{0, std::ssize(plan.parameters)}},
+                                           ElementType::kDouble);
+  }
+  if (options.zero_gradients) writer_.fill(bucket.buffer);
+  buffers_[b] = bucket.buffer;
+  writer_.program.buckets.push_back(std::move(bucket));
+}
+
+View BucketWriter::gradient(ParameterId id) {
+  if (const auto found = gradient_of_.find(id); found != gradient_of_.end()) return found->second;
+  const Parameter& parameter = writer_.graph.parameters()[id];
+  const BufferId unused = writer_.add_buffer(parameter.name + " unused gradient",
+                                             BufferKind::kScratch, Box{{0, parameter.numel()}});
+  writer_.fill(unused);
+  return writer_.whole(unused);
+}
+
+void BucketWriter::contributed(const Node& node) {
+  for (ParameterId parameter : node.parameters)
+    if (const int bucket = writer_.step.bucket_of_parameter[parameter];
+        bucket >= 0 && --pending_[bucket] == 0)
+      start_bucket(bucket);
+}
+
+void BucketWriter::start_bucket(size_t b) {
+  if (started_[b]) return;
+  started_[b] = true;
+  const Members& holders = writer_.step.buckets[b].holders;
+  if (!writer_.step.options.reduce_gradients || buffers_[b] < 0 || holders.size() == 1) return;
+  finish_previous(holders);
+  start(bucket_channel(writer_.placed, static_cast<int>(b)), buffers_[b], holders);
+}
+
+void BucketWriter::start(int channel, BufferId buffer, const Members& members) {
+  const Buffer& summed = writer_.buffer(buffer);
+  // As much as the first member needs, whose share is the largest: ranks that are alike stay so.
+  const int64_t received =
+      reduce_scratch(static_cast<int>(members.size()), /*own=*/0, summed.box.volume());
+  const BufferId terms =
+      received == 0 ? -1
+                    : writer_.add_buffer(summed.name + " of others", BufferKind::kReduction,
+                                         Box{{0, received}}, summed.element);
+  writer_.append(StartReduce{channel, buffer, terms, members});
+  in_flight_.push_back({channel, buffer, terms, members});
+}
+
+void BucketWriter::finish_previous(const Members& members) {
+  std::erase_if(in_flight_, [&](const FinishReduce& reduce) {
+    if (reduce.members != members || reduce.buffer == writer_.program.loss) return false;
+    writer_.append(reduce);
+    return true;
+  });
+}
+
+void BucketWriter::loss_added() {
+  const int num_ranks = writer_.program.num_ranks;
+  if (--pending_losses_ == 0 && num_ranks > 1)
+    start(loss_channel(writer_.placed), writer_.program.loss, everyone(num_ranks));
+}
+
+void BucketWriter::finish_step() {
+  for (size_t b = 0; b < started_.size(); ++b) start_bucket(b);
+  for (const FinishReduce& reduce : std::exchange(in_flight_, {})) writer_.append(reduce);
+  if (writer_.step.options.step == StepKind::kTrain) update();
+}
+
+std::vector<BufferId> BucketWriter::bucket_buffers() const {
+  std::vector<BufferId> buffers;
+  for (const Bucket& bucket : writer_.program.buckets) buffers.push_back(bucket.buffer);
+  return buffers;
+}
+
+/// Every rank needs the norm of all gradients. A parameter's first holder counts it; where some
+/// rank does not hold them all, the squares are summed over the ranks, one term of each of which is
+/// not zero, so that the sum is exact.
+void BucketWriter::update() {
+  const StepPlan& step = writer_.step;
+  Program& program = writer_.program;
+  const int num_ranks = program.num_ranks;
+  if (step.options.accumulated_steps > 1)
+    writer_.append(
+        ScaleGradients{bucket_buffers(), 1.0 / static_cast<double>(step.options.accumulated_steps)});
+  const bool all_hold_all = std::ranges::all_of(
+      step.buckets, [&](const BucketPlan& b) { return std::ssize(b.holders) == num_ranks; });
+  SquareGradients squares;
+  squares.squares =
+      writer_.add_buffer("squares of gradients", BufferKind::kStatistics,
+                         Box{{0, std::ssize(writer_.graph.parameters())}}, ElementType::kDouble);
+  for (const auto& [parameter, view] : gradient_of_)
+    if (all_hold_all || step.holders[parameter].front() == program.rank)
+      squares.gradients.push_back({view, parameter});
+  writer_.append(squares);
+  if (!all_hold_all) {
+    start(norm_channel(writer_.placed, static_cast<int>(step.buckets.size())), squares.squares,
+          everyone(num_ranks));
+    for (const FinishReduce& reduce : std::exchange(in_flight_, {})) writer_.append(reduce);
+  }
+  program.norm =
+      writer_.add_buffer("gradient norm", BufferKind::kLoss, Box{{0, 1}}, ElementType::kDouble);
+  writer_.append(Clip{squares.squares, program.norm, bucket_buffers(), step.options.clip_norm});
+  Update update{program.loss, program.norm, {}, bucket_buffers(), {}};
+  for (size_t i = 0; i < program.parameters.size(); ++i)
+    if (gradient_of_.contains(program.parameters[i])) update.weights.push_back(program.weights[i]);
+  for (const Bucket& bucket : program.buckets) {
+    update.state.insert(update.state.end(), bucket.state.begin(), bucket.state.end());
+    if (bucket.counters >= 0) update.state.push_back(bucket.counters);
+  }
+  writer_.append(std::move(update));
+}
+
+}  // namespace tessera

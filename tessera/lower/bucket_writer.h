@@ -1,0 +1,50 @@
+#pragma once
+// Gradients of parameters on one rank: buckets, their reduction over the ranks that hold them, and
+// the optimiser's update at the end.
+//
+// A reduction starts when the last micro-batch has added to its bucket, and ends when the next
+// bucket of the same holders starts, or at the end of the step: by then its messages had a bucket's
+// worth of backward to travel, and the memory of what it received goes to the next. All holders
+// start and finish in the same place of the walk over all tasks, so nobody waits in a cycle.
+
+#include <map>
+#include <vector>
+
+#include "tessera/lower/program_writer.h"
+
+namespace tessera {
+
+class BucketWriter {
+ public:
+  explicit BucketWriter(ProgramWriter* writer) : writer_(*writer) {}
+
+  /// Makes the loss and, where the step trains, the buckets.
+  void set_up();
+  /// The part of a bucket that holds a parameter's gradient; new scratch for a frozen one, beside a
+  /// trainable one of the same kernel.
+  View gradient(ParameterId parameter);
+  /// The node's weight gradients have been added, on the ranks that run it, for one micro-batch.
+  void contributed(const Node& node);
+  /// A loss has been added for one micro-batch. All ranks want to know the sum.
+  void loss_added();
+  /// Ends all reductions, and updates.
+  void finish_step();
+
+ private:
+  void make_bucket(size_t bucket);
+  void start_bucket(size_t bucket);
+  void start(int channel, BufferId buffer, const Members& members);
+  void finish_previous(const Members& members);
+  void update();
+  std::vector<BufferId> bucket_buffers() const;
+
+  ProgramWriter& writer_;
+  std::map<ParameterId, View> gradient_of_;
+  std::vector<BufferId> buffers_;        // per bucket; -1: not held here
+  std::vector<int> pending_;             // per bucket: contributions of all ranks
+  std::vector<bool> started_;            // per bucket
+  std::vector<FinishReduce> in_flight_;  // in the order of their start
+  int pending_losses_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,287 @@
+#include "tessera/lower/gradient_writer.h"
+
+namespace tessera {
+namespace {
+
+/// The entry of a piece or need; -1 where there was none.
+BufferId& entry(std::map<int, BufferId>& buffers, int key) {
+  return buffers.try_emplace(key, -1).first->second;
+}
+
+}  // namespace
+
+GradientWriter::GradientWriter(ProgramWriter* writer, ExchangeWriter* exchanges,
+                               ValueWriter* values, StatisticsWriter* statistics,
+                               BucketWriter* buckets)
+    : writer_(*writer),
+      exchanges_(*exchanges),
+      values_(*values),
+      statistics_(*statistics),
+      buckets_(*buckets) {
+  for (const ValuePlan& plan : writer_.placed.values) instances_.emplace_back(plan);
+  const Graph& graph = writer_.graph;
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes().size()); ++id)
+    for (int input = 0; input < static_cast<int>(graph.node(id).inputs.size()); ++input) {
+      const int group = writer_.placed.group_of(id, input);
+      if (group < 0 || !writer_.step.passes_gradient(id, input)) continue;
+      for (int m = 0; m < writer_.step.num_micro_batches(); ++m)
+        ++pending_readings_[{graph.node(id).inputs[input], group, m}];
+    }
+}
+
+// ---- What a node does ---------------------------------------------------------------------------
+
+void GradientWriter::backward(NodeId id, int m, bool with_weights) {
+  const Node& node = writer_.graph.node(id);
+  if (!writer_.step.backward.needs_gradient[node.output]) return;
+  // Recomputation comes first: it hides the adjoint exchange that complete() waits for.
+  if (!writer_.here.pieces(node.output, m).empty())
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.op->keeps_input(static_cast<int>(i))) values_.recompute(node.inputs[i], m);
+  if (!node.op->is_loss() && writer_.here.runs(id, m)) {
+    complete(node.output, m);
+    if (node.op->output_access() == OutputAccess::kReturnsDense) make_grad_output_dense(id, m);
+  }
+  statistics(id, m);
+  input_gradient(id, m);
+  if (with_weights || node.op->weight_gradient_from_statistics()) weight_gradient(id, m);
+}
+
+/// With what the kernels of backward read.
+Run GradientWriter::begin_run(NodeId id, Phase phase, int piece) {
+  const Node& node = writer_.graph.node(id);
+  Run run = writer_.begin_run(id, phase, piece);
+  for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input)
+    if (node.op->keeps_input(input))
+      run.arguments.push_back({Role::kInput, input, values_.input(id, input, piece)});
+  if (node.op->keeps_output())
+    run.arguments.push_back({Role::kOutput, 0, values_.home(node.output, piece)});
+  if (!node.op->is_loss()) run.arguments.push_back({Role::kGradOutput, 0, grad_output(id, piece)});
+  if (const BufferId saved = values_.saved(id, piece); saved >= 0)
+    run.arguments.push_back({Role::kSaved, 0, writer_.whole(saved)});
+  writer_.add_merged_statistics(id, piece, &run.arguments);
+  if (const auto found = rows_.find({id, piece}); found != rows_.end())
+    run.arguments.push_back({Role::kPieceGradStatistics, 0, writer_.whole(found->second)});
+  const int m = writer_.step.micro_batch_of(node.output, piece);
+  if (const auto found = merged_.find({id, m}); found != merged_.end())
+    run.arguments.push_back({Role::kMergedGradStatistics, 0, writer_.whole(found->second)});
+  return run;
+}
+
+void GradientWriter::statistics(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  const int64_t size = node.op->backward_statistics(node.types);
+  if (size == 0 || !writer_.here.runs(id, m)) return;
+  std::vector<BufferId> rows;
+  for (int piece : writer_.here.pieces(node.output, m)) {
+    rows.push_back(writer_.add_buffer(node.name + " gradient statistics", BufferKind::kStatistics,
+                                      Box{{0, size}}, ElementType::kDouble));
+    rows_[{id, piece}] = rows.back();
+    writer_.append(begin_run(id, Phase::kPieceGradStatistics, piece));
+  }
+  merged_[{id, m}] = statistics_.combine_gradients(id, m, rows);
+}
+
+void GradientWriter::input_gradient(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  const int num_inputs = static_cast<int>(node.inputs.size());
+  for (int piece : writer_.here.pieces(node.output, m)) {
+    std::vector<std::pair<int, View>> targets;
+    for (int input = 0; input < num_inputs; ++input)
+      if (writer_.step.passes_gradient(id, input) &&
+          !writer_.placed.needed(id, input, piece).empty())
+        targets.emplace_back(input, target(id, input, piece));
+    if (targets.empty()) continue;
+    Run run = begin_run(id, Phase::kInputGradient, piece);
+    for (const auto& [input, view] : targets)
+      run.arguments.push_back({Role::kGradInput, input, view});
+    writer_.append(std::move(run));
+    for (const auto& [input, view] : targets)
+      if (const BufferId shared = *shared_buffer(id, input, piece); view.buffer != shared)
+        writer_.append(Copy{view, {shared, view.box}, Combine::kAdd});
+  }
+  for (int input = 0; input < num_inputs; ++input)
+    if (writer_.step.passes_gradient(id, input)) reading_done(id, input, m);
+}
+
+void GradientWriter::weight_gradient(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  if (!writer_.step.backward.needs_gradient[node.output] || !writer_.graph.has_trainable(node))
+    return;
+  for (int piece : writer_.here.pieces(node.output, m)) {
+    Run run = begin_run(id, Phase::kWeightGradient, piece);
+    for (size_t i = 0; i < node.parameters.size(); ++i)
+      run.arguments.push_back(
+          {Role::kGradWeight, static_cast<int>(i), buckets_.gradient(node.parameters[i])});
+    writer_.append(std::move(run));
+  }
+  buckets_.contributed(node);
+}
+
+View GradientWriter::grad_output(NodeId id, int piece) const {
+  const Box& box = writer_.placed.output_layout(id).piece(piece).box;
+  const auto dense = dense_grad_outputs_.find({id, piece});
+  if (dense != dense_grad_outputs_.end()) return {dense->second, box};
+  return {instances_[writer_.graph.node(id).output].homes.at(piece), box};
+}
+
+/// Convolutions read a whole dense gradient; where it lies inside margins (two convolutions without
+/// anything between), this is a counted copy.
+void GradientWriter::make_grad_output_dense(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  for (int piece : writer_.here.pieces(node.output, m)) {
+    const View view = grad_output(id, piece);
+    if (writer_.buffer(view.buffer).box == view.box) continue;
+    const BufferId dense =
+        writer_.add_buffer(node.name + " dense gradient", BufferKind::kGradient, view.box);
+    writer_.append(Copy{view, {dense, view.box}, Combine::kStore});
+    dense_grad_outputs_[{id, piece}] = dense;
+  }
+}
+
+// ---- How a value's gradient grows ---------------------------------------------------------------
+
+/// Where contributions of a reading come together; -1 until there is one.
+BufferId* GradientWriter::shared_buffer(NodeId id, int input, int piece) {
+  Instance& instance = instances_[writer_.graph.node(id).inputs[input]];
+  const int group = writer_.placed.group_of(id, input);
+  return group >= 0 ? &entry(instance.groups[group], piece)
+                    : &entry(instance.homes, writer_.placed.home_piece(id, input, piece));
+}
+
+/// Where a kernel writes its gradient: the home or the group's buffer while there is none yet, and
+/// otherwise a buffer of its own.
+View GradientWriter::target(NodeId id, int input, int piece) {
+  const Node& node = writer_.graph.node(id);
+  const ValueId value = node.inputs[input];
+  const bool dense = node.op->input_access(input) == InputAccess::kDense;
+  const Box needed = writer_.placed.needed(id, input, piece);
+  BufferId* shared = shared_buffer(id, input, piece);
+  const std::string name = writer_.graph.value(value).name + " gradient";
+  if (*shared >= 0) {
+    const BufferId own = writer_.add_buffer(name + " part", BufferKind::kGradient, needed);
+    writer_.program.buffers[own].adopted = dense;
+    return {own, needed};
+  }
+  const ValuePlan& plan = writer_.placed.values[value];
+  const int group = writer_.placed.group_of(id, input);
+  const Box& box = group >= 0
+                       ? plan.groups[group].needs[piece].box
+                       : plan.layout.piece(writer_.placed.home_piece(id, input, piece)).box;
+  *shared = writer_.add_buffer(name, BufferKind::kGradient, box);
+  if (dense)
+    writer_.program.buffers[*shared].adopted = true;
+  else if (!(needed == box))
+    writer_.fill(*shared);
+  return {*shared, needed};
+}
+
+void GradientWriter::reading_done(NodeId id, int input, int m) {
+  const ValueId value = writer_.graph.node(id).inputs[input];
+  const int group = writer_.placed.group_of(id, input);
+  if (group >= 0 && --pending_readings_.at({value, group, m}) == 0)
+    complete_group(value, group, m);
+}
+
+/// All readings of a group have contributed: own parts are added here, the rest goes to its owners.
+void GradientWriter::complete_group(ValueId value, int g, int m) {
+  const EdgeGroup& group = writer_.placed.values[value].groups[g];
+  Instance& instance = instances_[value];
+  for (int piece : writer_.here.pieces(value, m))
+    if (BufferId& own = entry(instance.homes, piece);
+        own < 0 && piece < static_cast<int>(group.needs.size()) && group.covers_piece[piece])
+      own = entry(instance.groups[g], piece);
+  for (const Move& move : writer_.here.moves(value, g, m)) {
+    if (move.from != move.to || !writer_.step.contributes(value, g, move.need)) continue;
+    const BufferId part = instance.groups[g].at(move.need);
+    const BufferId to = home(value, move.source_piece);
+    if (part == to && move.source_piece == move.need) continue;
+    writer_.append(Copy{{part, move.box}, {to, move.box}, Combine::kAdd});
+  }
+  start_adjoint(value, g, m);
+}
+
+/// What comes back from the readers on other ranks.
+std::vector<Message> GradientWriter::returning(ValueId value, int g, int m,
+                                               const std::function<View(const Move&)>& view_of,
+                                               std::vector<const Move*>* only) const {
+  const int rank = writer_.here.rank();
+  return ExchangeWriter::route(
+      writer_.here.moves(value, g, m),
+      [&](const Move& move) {
+        return move.from == rank && writer_.step.contributes(value, g, move.need) ? move.to : -1;
+      },
+      view_of, only);
+}
+
+void GradientWriter::start_adjoint(ValueId value, int g, int m) {
+  const int rank = writer_.here.rank();
+  Exchange exchange;
+  exchange.sends = ExchangeWriter::route(
+      writer_.here.moves(value, g, m),
+      [&](const Move& move) {
+        return move.to == rank && writer_.step.contributes(value, g, move.need) ? move.from : -1;
+      },
+      [&](const Move& move) {
+        return View{instances_[value].groups[g].at(move.need), move.box};
+      });
+  exchange.receives = returning(
+      value, g, m,
+      [&](const Move& move) {
+        return View{-1, move.box};
+      },
+      &exchange.whole);
+  exchanges_.add_strips(writer_.graph.value(value).name + " gradient", ElementType::kReal,
+                        &exchange);
+  const bool owns = writer_.here.owns(value, m);
+  exchanges_.start(writer_.placed.values[value].groups[g].channel_of(m) + 1, exchange, owns);
+  if (exchange.idle() || !owns) return;
+  adjoints_[{value, g, m}] = std::move(exchange);
+  started_[{value, m}].push_back(g);
+}
+
+/// Received parts are added to the gradient's home; one that is all of a piece, where there is no
+/// home yet, becomes it.
+void GradientWriter::finish_adjoint(ValueId value, int g, int m) {
+  const ValuePlan& plan = writer_.placed.values[value];
+  const Exchange& exchange = adjoints_.at({value, g, m});
+  exchanges_.finish(plan.groups[g].channel_of(m) + 1, exchange);
+  std::vector<bool> taken_over(exchange.receives.size(), false);
+  for (size_t i = 0; i < exchange.receives.size(); ++i) {
+    const Move* move = exchange.whole[i];
+    if (move == nullptr || !(plan.layout.piece(move->source_piece).box == move->box)) continue;
+    BufferId& own = entry(instances_[value].homes, move->source_piece);
+    if (own >= 0) continue;
+    own = exchange.receives[i].strip;
+    taken_over[i] = true;
+  }
+  std::vector<Message> received = returning(value, g, m, [&](const Move& move) {
+    return View{home(value, move.source_piece), move.box};
+  });
+  std::vector<Message> added;
+  for (size_t i = 0; i < received.size(); ++i) {
+    received[i].strip = exchange.receives[i].strip;
+    if (!taken_over[i]) added.push_back(std::move(received[i]));
+  }
+  if (!added.empty()) writer_.append(Unpack{std::move(added), Combine::kAdd});
+}
+
+std::vector<std::pair<int, View>> GradientWriter::complete(ValueId value, int m) {
+  for (int group : std::exchange(started_[{value, m}], {})) finish_adjoint(value, group, m);
+  std::vector<std::pair<int, View>> pieces;
+  for (int piece : writer_.here.pieces(value, m))
+    pieces.push_back(
+        {piece, {home(value, piece), writer_.placed.values[value].layout.piece(piece).box}});
+  return pieces;
+}
+
+BufferId GradientWriter::home(ValueId value, int piece) {
+  BufferId& own = entry(instances_[value].homes, piece);
+  if (own >= 0) return own;
+  own = writer_.add_buffer(writer_.graph.value(value).name + " gradient", BufferKind::kGradient,
+                           writer_.placed.values[value].layout.piece(piece).box);
+  writer_.fill(own);
+  return own;
+}
+
+}  // namespace tessera

@@ -1,0 +1,64 @@
+#pragma once
+// How gradients grow on one rank. The gradient of a value is the sum over its readings. The first
+// contribution whose buffer holds the whole piece becomes the gradient's home, margins and all;
+// later ones are added to its interior. What a reading contributed outside its own piece travels
+// back to the owners by the transfer's adjoint.
+
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/lower/bucket_writer.h"
+#include "tessera/lower/statistics_writer.h"
+
+namespace tessera {
+
+class GradientWriter {
+ public:
+  GradientWriter(ProgramWriter* writer, ExchangeWriter* exchanges, ValueWriter* values,
+                 StatisticsWriter* statistics, BucketWriter* buckets);
+
+  /// Backward of a node on one micro-batch; `with_weights`: and the gradients of its weights.
+  void backward(NodeId node, int micro_batch, bool with_weights);
+  void weight_gradient(NodeId node, int micro_batch);
+  /// Waits for what other ranks contribute, and returns where each piece's gradient lies.
+  std::vector<std::pair<int, View>> complete(ValueId value, int micro_batch);
+
+ private:
+  using EdgeKey = std::tuple<ValueId, int, int>;  // value, group, micro-batch
+
+  // What a node does.
+  void statistics(NodeId node, int micro_batch);
+  void input_gradient(NodeId node, int micro_batch);
+  Run begin_run(NodeId node, Phase phase, int piece);
+  void make_grad_output_dense(NodeId node, int micro_batch);
+  View grad_output(NodeId node, int piece) const;
+
+  // How a value's gradient grows.
+  BufferId* shared_buffer(NodeId node, int input, int piece);
+  View target(NodeId node, int input, int piece);
+  void reading_done(NodeId node, int input, int micro_batch);
+  void complete_group(ValueId value, int group, int micro_batch);
+  void start_adjoint(ValueId value, int group, int micro_batch);
+  void finish_adjoint(ValueId value, int group, int micro_batch);
+  std::vector<Message> returning(ValueId value, int group, int micro_batch,
+                                 const std::function<View(const Move&)>& view_of,
+                                 std::vector<const Move*>* only = nullptr) const;
+  BufferId home(ValueId value, int piece);
+
+  ProgramWriter& writer_;
+  ExchangeWriter& exchanges_;
+  ValueWriter& values_;
+  StatisticsWriter& statistics_;
+  BucketWriter& buckets_;
+  std::vector<Instance> instances_;          // per value
+  std::map<EdgeKey, int> pending_readings_;  // of a group, until its adjoint can start
+  std::map<EdgeKey, Exchange> adjoints_;     // started
+  std::map<std::pair<ValueId, int>, std::vector<int>> started_;  // value, micro-batch: groups
+  std::map<PieceKey, BufferId> dense_grad_outputs_;
+  std::map<PieceKey, BufferId> rows_;            // statistics of a piece
+  std::map<NodeKey, BufferId> merged_;           // ... of a micro-batch
+};
+
+}  // namespace tessera

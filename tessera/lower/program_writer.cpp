@@ -1,0 +1,59 @@
+#include "tessera/lower/program_writer.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+ProgramWriter::ProgramWriter(const StepPlan& step_plan, int rank)
+    : step(step_plan), placed(step.placed), graph(step.graph()), here(step.placed, rank) {
+  program.rank = rank;
+  program.num_ranks = placed.plan.num_ranks();
+  for (ParameterId id = 0; id < static_cast<ParameterId>(step.holders.size()); ++id) {
+    if (!std::binary_search(step.holders[id].begin(), step.holders[id].end(), rank)) continue;
+    const Parameter& parameter = graph.parameters()[id];
+    weight_of_[id] = add_buffer(parameter.name, BufferKind::kWeight, Box::whole(parameter.shape));
+    program.parameters.push_back(id);
+    program.weights.push_back(weight_of_[id]);
+  }
+}
+
+BufferId ProgramWriter::add_buffer(std::string name, BufferKind kind, const Box& box,
+                                   ElementType element) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.kind = kind;
+  buffer.box = box;
+  buffer.element = element;
+  program.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(program.buffers.size() - 1);
+}
+
+Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece) {
+  const Node& node = graph.node(id);
+  Run run{id, phase, piece, placed.output_layout(id).piece(piece).box, {}};
+  for (size_t i = 0; i < node.parameters.size(); ++i)
+    run.arguments.push_back({Role::kWeight, static_cast<int>(i), weight(node.parameters[i])});
+  for (size_t i = 0; i < node.buffers.size(); ++i)
+    run.arguments.push_back({Role::kRunning, static_cast<int>(i), weight(node.buffers[i])});
+  if (const int64_t bytes = node.op->scratch_bytes(phase, run.box, node.types, step.options.real);
+      bytes > 0) {
+    const BufferId scratch = add_buffer(node.name + " scratch", BufferKind::kScratch,
+                                        Box{{0, bytes}}, ElementType::kByte);
+    run.arguments.push_back({Role::kScratch, 0, whole(scratch)});
+  }
+  return run;
+}
+
+void ProgramWriter::add_merged_statistics(NodeId id, int piece,
+                                          std::vector<Argument>* arguments) const {
+  const int micro_batch = step.micro_batch_of(graph.node(id).output, piece);
+  if (const auto found = merged_statistics.find({id, micro_batch});
+      found != merged_statistics.end())
+    arguments->push_back({Role::kMergedStatistics, 0, whole(found->second)});
+}
+
+ElementType ProgramWriter::element_of(ValueId value) const {
+  return graph.type(value).element == Element::kIndex ? ElementType::kIndex : ElementType::kReal;
+}
+
+}  // namespace tessera

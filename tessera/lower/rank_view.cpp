@@ -1,0 +1,52 @@
+#include "tessera/lower/rank_view.h"
+
+namespace tessera {
+
+RankView::RankView(const PlacedGraph& placed, int rank)
+    : placed_(placed), rank_(rank), stage_(placed.plan.stage_of_rank(rank)) {
+  const int micro_batches = placed.num_micro_batches();
+  for (const ValuePlan& plan : placed.values) {
+    Value& value = values_.emplace_back();
+    value.pieces.resize(micro_batches);
+    for (int piece : plan.layout.pieces_of(rank))
+      value.pieces[piece * micro_batches / plan.layout.num_pieces()].push_back(piece);
+    for (const EdgeGroup& group : plan.groups)
+      value.groups.push_back(view_of(group, plan.layout));
+  }
+}
+
+RankView::Group RankView::view_of(const EdgeGroup& group, const Layout& layout) const {
+  const int micro_batches = placed_.num_micro_batches();
+  const int num_needs = static_cast<int>(group.needs.size());
+  const int per_micro_batch = num_needs / micro_batches;
+  Group view;
+  view.reads.assign(micro_batches, false);
+  view.needs.resize(micro_batches);
+  for (int q = 0; q < num_needs; ++q) {
+    if (group.needs[q].rank != rank_) continue;
+    view.reads[q / per_micro_batch] = true;
+    if (!group.needs[q].box.empty()) view.needs[q / per_micro_batch].push_back(q);
+  }
+  view.moves = Transfer(layout, group.needs, rank_).moves();
+  view.first_move.assign(micro_batches + 1, view.moves.size());
+  for (size_t i = view.moves.size(); i-- > 0;)  // they are sorted by need
+    for (int m = view.moves[i].need / per_micro_batch; m >= 0 && view.first_move[m] > i; --m)
+      view.first_move[m] = i;
+  return view;
+}
+
+bool RankView::owns(ValueId value, int micro_batch) const {
+  return on_stage(placed_.plan.place_of_stage(placed_.values[value].stage, micro_batch));
+}
+
+bool RankView::runs(NodeId node, int micro_batch) const {
+  return owns(placed_.graph.node(node).output, micro_batch);
+}
+
+std::span<const Move> RankView::moves(ValueId value, int group, int micro_batch) const {
+  const Group& view = values_[value].groups[group];
+  const size_t first = view.first_move[micro_batch];
+  return std::span(view.moves).subspan(first, view.first_move[micro_batch + 1] - first);
+}
+
+}  // namespace tessera

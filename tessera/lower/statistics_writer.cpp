@@ -1,0 +1,200 @@
+#include "tessera/lower/statistics_writer.h"
+
+#include <algorithm>
+
+#include "tessera/lower/channels.h"
+#include "tessera/lower/merge_tree.h"
+
+namespace tessera {
+
+void StatisticsWriter::forward(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  if (node.op->forward_statistics(node.types).per_piece == 0 || !writer_.here.runs(id, m)) return;
+  const BufferId row =
+      combine_over(id, Pass::kForward, gather_channel(writer_.placed, id, m),
+                   writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
+  writer_.merged_statistics[{id, m}] = merge(id, row);
+  if (!node.buffers.empty()) keep_for_buffers(id, m, row);
+}
+
+BufferId StatisticsWriter::combine_gradients(NodeId id, int m, const std::vector<BufferId>& rows) {
+  return combine_over(id, Pass::kBackward, grad_gather_channel(writer_.placed, id, m),
+                      writer_.placed.ranks_of_node(id, m), rows);
+}
+
+BufferId StatisticsWriter::add_row(NodeId id, Pass pass) {
+  const Node& node = writer_.graph.node(id);
+  const bool forward = pass == Pass::kForward;
+  const int64_t size = forward ? node.op->forward_statistics(node.types).per_piece
+                               : node.op->backward_statistics(node.types);
+  return writer_.add_buffer(node.name + (forward ? " statistics" : " gradient statistics"),
+                            BufferKind::kStatistics, Box{{0, size}}, ElementType::kDouble);
+}
+
+std::vector<BufferId> StatisticsWriter::piece_rows(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  std::vector<BufferId> rows;
+  for (int piece : writer_.here.pieces(node.output, m)) {
+    Run run = writer_.begin_run(id, Phase::kPieceStatistics, piece);
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
+      if (node.op->statistics_read(i))
+        run.arguments.push_back({Role::kInput, i, values_.input(id, i, piece)});
+    rows.push_back(add_row(id, Pass::kForward));
+    run.arguments.push_back({Role::kPieceStatistics, 0, writer_.whole(rows.back())});
+    writer_.append(std::move(run));
+  }
+  return rows;
+}
+
+/// Some rows as one; a rank without pieces has a row of zeros, which stands for nothing.
+BufferId StatisticsWriter::combine(NodeId id, Pass pass, const std::vector<BufferId>& rows) {
+  if (rows.size() == 1) return rows[0];
+  const BufferId combined = add_row(id, pass);
+  if (rows.empty()) {
+    writer_.fill(combined);
+    return combined;
+  }
+  Run run;
+  run.node = id;
+  run.phase = pass == Pass::kForward ? Phase::kCombineStatistics : Phase::kCombineGradStatistics;
+  for (size_t i = 0; i < rows.size(); ++i)
+    run.arguments.push_back({Role::kRow, static_cast<int>(i), writer_.whole(rows[i])});
+  run.arguments.push_back({Role::kCombined, 0, writer_.whole(combined)});
+  writer_.append(std::move(run));
+  return combined;
+}
+
+/// The rows of all members as one.
+BufferId StatisticsWriter::combine_over(NodeId id, Pass pass, int channel, const Members& members,
+                                        const std::vector<BufferId>& rows) {
+  const auto found = std::lower_bound(members.begin(), members.end(), writer_.here.rank());
+  const int own = static_cast<int>(found - members.begin());
+  BufferId row = combine(id, pass, rows);
+  for (const TreeLevel& level : merge_tree(static_cast<int>(members.size()), own)) {
+    Exchange exchange;
+    for (int taker : level.takers)
+      exchange.sends.push_back({members[taker], row, {{writer_.whole(row), 0}}});
+    std::vector<BufferId> of_blocks;
+    for (int member : level.rows) {
+      of_blocks.push_back(member == own ? row : add_row(id, pass));
+      if (member != own)
+        exchange.receives.push_back(
+            {members[member], of_blocks.back(), {{writer_.whole(of_blocks.back()), 0}}});
+    }
+    exchanges_.start(channel, exchange, /*finished_here=*/true);
+    exchanges_.finish(channel, exchange);
+    row = combine(id, pass, of_blocks);
+  }
+  return row;
+}
+
+BufferId StatisticsWriter::merge(NodeId id, BufferId row) {
+  const Node& node = writer_.graph.node(id);
+  const BufferId merged =
+      writer_.add_buffer(node.name + " merged statistics", BufferKind::kStatistics,
+                         Box{{0, node.op->forward_statistics(node.types).merged}},
+                         ElementType::kDouble);
+  Run run;
+  run.node = id;
+  run.phase = Phase::kMergeStatistics;
+  run.arguments = {{Role::kRow, 0, writer_.whole(row)},
+                   {Role::kMergedStatistics, 0, writer_.whole(merged)}};
+  writer_.append(std::move(run));
+  return merged;
+}
+
+void StatisticsWriter::early_loss(NodeId id) {
+  const Node& node = writer_.graph.node(id);
+  const int micro_batches = writer_.step.num_micro_batches();
+  for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
+    const int group = writer_.placed.group_of(id, i);
+    if (group < 0 || !node.op->statistics_read(i)) continue;
+    for (int m = 0; m < micro_batches; ++m) values_.finish_exchange(node.inputs[i], group, m);
+  }
+  for (int m = 0; m < micro_batches; ++m) add_loss_rows(id, m);
+  merge_loss(id);
+}
+
+void StatisticsWriter::add_loss_rows(NodeId id, int m) {
+  if (!writer_.here.runs(id, m)) return;
+  std::vector<BufferId>& rows = loss_rows_[id];
+  const std::vector<BufferId> more = piece_rows(id, m);
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
+void StatisticsWriter::merge_loss(NodeId id) {
+  const auto found = loss_rows_.find(id);
+  if (found == loss_rows_.end()) return;
+  const BufferId merged =
+      merge(id, combine_over(id, Pass::kForward, batch_statistics_channel(writer_.placed, id),
+                             writer_.placed.all_ranks_of_node(id), found->second));
+  for (int m = 0; m < writer_.step.num_micro_batches(); ++m)
+    writer_.merged_statistics[{id, m}] = merged;
+}
+
+/// Running statistics are updated once a step, from all micro-batches: as soon as the last has been
+/// here, or at the end of the step.
+void StatisticsWriter::keep_for_buffers(NodeId id, int m, BufferId row) {
+  std::map<int, BufferId>& kept = rows_for_buffers_[id];
+  kept[m] = row;
+  if (!updates_late(id) && static_cast<int>(kept.size()) == writer_.step.num_micro_batches())
+    update_buffers(id);
+}
+
+/// GEMS leaves half of the micro-batches on other ranks; and buffers that several nodes share are
+/// updated in the order of the nodes, by all of their holders.
+bool StatisticsWriter::updates_late(NodeId id) const {
+  const Node& node = writer_.graph.node(id);
+  if (node.buffers.empty() || node.op->forward_statistics(node.types).per_piece == 0) return false;
+  return writer_.step.users_of_buffer[node.buffers[0]] > 1 ||
+         (writer_.placed.plan.schedule == ScheduleKind::kGems &&
+          writer_.step.num_micro_batches() > 1);
+}
+
+void StatisticsWriter::finish_step() {
+  for (NodeId id = 0; id < static_cast<NodeId>(writer_.graph.nodes().size()); ++id) {
+    if (!updates_late(id)) continue;
+    const Members& holders = writer_.step.holders[writer_.graph.node(id).buffers[0]];
+    if (std::binary_search(holders.begin(), holders.end(), writer_.here.rank())) update_buffers(id);
+  }
+}
+
+void StatisticsWriter::update_buffers(NodeId id) {
+  std::map<int, BufferId>& rows = rows_for_buffers_[id];
+  if (updates_late(id)) give_rows_to_holders(id, &rows);
+  const Node& node = writer_.graph.node(id);
+  Run run;
+  run.node = id;
+  run.phase = Phase::kUpdateBuffers;
+  for (size_t i = 0; i < node.buffers.size(); ++i)
+    run.arguments.push_back(
+        {Role::kRunning, static_cast<int>(i), writer_.weight(node.buffers[i])});
+  for (const auto& [m, row] : rows) run.arguments.push_back({Role::kRow, m, writer_.whole(row)});
+  writer_.append(std::move(run));
+}
+
+/// The ranks that ran a micro-batch have its row; every other holder of the buffers gets it from
+/// one of these.
+void StatisticsWriter::give_rows_to_holders(NodeId id, std::map<int, BufferId>* rows) {
+  const Members& holders = writer_.step.holders[writer_.graph.node(id).buffers[0]];
+  const int rank = writer_.here.rank();
+  Exchange exchange;
+  for (int m = 0; m < writer_.step.num_micro_batches(); ++m) {
+    const Members members = writer_.placed.ranks_of_node(id, m);
+    size_t turn = 0;
+    for (int holder : holders) {
+      if (std::binary_search(members.begin(), members.end(), holder)) continue;
+      const int giver = members[turn++ % members.size()];
+      if (rank == holder) (*rows)[m] = add_row(id, Pass::kForward);
+      if (rank == holder)
+        exchange.receives.push_back({giver, rows->at(m), {{writer_.whole(rows->at(m)), 0}}});
+      if (rank == giver)
+        exchange.sends.push_back({holder, rows->at(m), {{writer_.whole(rows->at(m)), 0}}});
+    }
+  }
+  const int channel = batch_statistics_channel(writer_.placed, id);
+  exchanges_.start(channel, exchange, /*finished_here=*/true);
+  exchanges_.finish(channel, exchange);
+}
+
+}  // namespace tessera

@@ -1,0 +1,109 @@
+#include "tessera/lower/step_plan.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/lower/rewrite.h"
+
+namespace tessera {
+namespace {
+
+/// Whether only losses read it, as their target.
+bool is_target(const Graph& graph, ValueId input) {
+  const std::vector<Use>& uses = graph.value(input).uses;
+  return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return !graph.node(use.node).op->differentiable(use.input);
+  });
+}
+
+/// Micro-batches must give the numbers that the graph means.
+void check_micro_batches(const Graph& graph, const Plan& plan, const EarlyPart& early,
+                         StepKind step) {
+  for (const Node& node : graph.nodes())
+    if (const int64_t parts = node.op->batch_parts(); parts > 0 && parts != plan.micro_batches)
+      throw_error<InvalidInput>(
+          "[{}] this batch norm takes the statistics of {}, which {} micro-batches do not have; "
+          "say `--norm micro-batch` to normalise each micro-batch by its own, or use 1 micro-batch",
+          node.name, parts == 1 ? "the whole batch" : fmt::format("{} parts of the batch", parts),
+          plan.micro_batches);
+  if (early.late_loss >= 0 && step != StepKind::kForward && plan.schedule != ScheduleKind::kGpipe)
+    throw_error<InvalidInput>(
+        "[{}] this loss needs the predictions of the whole batch before its first gradient, and "
+        "schedule {} asks for one earlier; use schedule gpipe, 1 micro-batch, or another loss",
+        graph.node(early.late_loss).name, to_string(plan.schedule));
+}
+
+Pipeline pipeline_of(const PlacedGraph& placed, StepKind step) {
+  Pipeline pipeline;
+  pipeline.num_stages = placed.plan.num_stages();
+  pipeline.micro_batches = placed.num_micro_batches();
+  pipeline.backward = step != StepKind::kForward;
+  for (const Chunk& chunk : placed.chunks) {
+    pipeline.stage_of_chunk.push_back(chunk.stage);
+    pipeline.chunks_before.push_back(chunk.chunks_before);
+  }
+  return pipeline;
+}
+
+std::vector<int> bucket_of_parameters(const Graph& graph, const std::vector<BucketPlan>& buckets) {
+  std::vector<int> bucket_of(graph.parameters().size(), -1);
+  for (size_t b = 0; b < buckets.size(); ++b)
+    for (ParameterId parameter : buckets[b].parameters) bucket_of[parameter] = static_cast<int>(b);
+  return bucket_of;
+}
+
+std::vector<int> count_users_of_buffers(const Graph& graph) {
+  std::vector<int> users(graph.parameters().size(), 0);
+  for (const Node& node : graph.nodes())
+    for (ParameterId buffer : node.buffers) ++users[buffer];
+  return users;
+}
+
+}  // namespace
+
+/// Targets may have fewer pixels than there are parts, as other values may.
+void check_inputs(const Graph& graph, const Plan& plan) {
+  for (ValueId output : graph.outputs())
+    if (graph.value(output).producer < 0 && graph.value(output).uses.empty())
+      throw_error<Unsupported>(
+          "[{}] the network returns its input unchanged; there is no operator "
+          "to run",
+          graph.value(output).name);
+  for (ValueId input : graph.inputs())
+    if (graph.type(input).element == Element::kReal && !is_target(graph, input))
+      check_plan(plan, graph.type(input));
+}
+
+bool StepPlan::passes_gradient(NodeId id, int input) const {
+  const Node& node = graph().node(id);
+  return backward.needs_gradient[node.output] && backward.needs_gradient[node.inputs[input]] &&
+         node.op->differentiable(input);
+}
+
+bool StepPlan::contributes(ValueId value, int group, int need) const {
+  const std::vector<Use>& uses = graph().value(value).uses;
+  for (size_t u = 0; u < uses.size(); ++u)
+    if (placed.values[value].group_of_use[u] == group &&
+        passes_gradient(uses[u].node, uses[u].input) &&
+        !placed.needed(uses[u].node, uses[u].input, need).empty())
+      return true;
+  return false;
+}
+
+StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions& options) {
+  check_inputs(graph, plan);
+  StepPlan step;
+  step.options = options;
+  step.placed = place(rewrite(graph, plan), plan);
+  step.early = find_early_part(step.graph(), plan.micro_batches);
+  check_micro_batches(step.graph(), plan, step.early, options.step);
+  step.backward = analyse_backward(step.graph(), options);
+  step.holders = parameter_holders(step.placed);
+  step.buckets = plan_buckets(step.graph(), step.holders, options.bucket_elements);
+  step.bucket_of_parameter = bucket_of_parameters(step.graph(), step.buckets);
+  step.users_of_buffer = count_users_of_buffers(step.graph());
+  step.tasks = schedule_tasks(pipeline_of(step.placed, options.step), plan.schedule);
+  return step;
+}
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+#pragma once
+// A step before it is written down for any rank: the placed graph, what backward needs, which
+// gradients go together, and the order of the tasks. The same on all ranks, and made once for all
+// ranks of a process.
+
+#include <vector>
+
+#include "tessera/lower/buckets.h"
+#include "tessera/lower/early.h"
+#include "tessera/lower/edges.h"
+#include "tessera/lower/keep.h"
+#include "tessera/lower/schedule.h"
+
+namespace tessera {
+
+struct StepPlan {
+  LowerOptions options;
+  PlacedGraph placed;  // of the rewritten graph
+  BackwardValues backward;
+  EarlyPart early;
+  std::vector<Members> holders;  // per parameter: the ranks that use it
+  std::vector<BucketPlan> buckets;
+  std::vector<int> bucket_of_parameter;  // -1: none
+  std::vector<int> users_of_buffer;      // nodes, per parameter
+  std::vector<ScheduledTask> tasks;
+
+  const Graph& graph() const { return placed.graph; }
+  int num_micro_batches() const { return placed.num_micro_batches(); }
+  int micro_batch_of(ValueId value, int piece) const {
+    return piece * num_micro_batches() / placed.values[value].layout.num_pieces();
+  }
+  bool trains() const { return options.step != StepKind::kForward; }
+  /// Whether backward of the node gives this input a gradient.
+  bool passes_gradient(NodeId node, int input) const;
+  /// Whether any reading has a gradient for a need. A need may be there for others only: a crop
+  /// that reads nothing of it, beside a convolution that feeds no loss.
+  bool contributes(ValueId value, int group, int need) const;
+};
+
+/// Throws InvalidInput where the plan does not fit the graph or the options.
+StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions& options);
+
+/// Throws where the plan does not fit an input of the graph.
+void check_inputs(const Graph& graph, const Plan& plan);
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+#include "tessera/simulate/forecast.h"
+
+#include "tessera/lower/rank_classes.h"
+
+namespace tessera {
+
+Forecast forecast(const Lowering& lowering, at::ScalarType real) {
+  Forecast result;
+  if (lowering.num_ranks() <= kMostRanksProved) {
+    for (const Program& program : lowering.programs()) {
+      result.classes.push_back({program.rank});
+      result.ranks.push_back(simulate(program, real));
+    }
+    return result;
+  }
+  result.classes = rank_classes(lowering.step());
+  result.ranks.resize(lowering.num_ranks());
+  for (const std::vector<int>& alike : result.classes) {
+    const Program program = lowering.program(alike.front());
+    const RankForecast of_first = simulate(program, real);
+    for (int rank : alike) result.ranks[rank] = simulate_as(rank, program, of_first, real);
+  }
+  return result;
+}
+
+}  // namespace tessera
