@@ -6,15 +6,21 @@
 //
 // The phases of one operator in a training step, for each piece unless marked (once a rank):
 //
-//   piece_statistics → gather → merge_statistics (once)            if forward_statistics() asks
-//     → update_buffers (once a step)                               ... and the node has buffers
+//   piece_statistics                                             if forward_statistics() asks
+//     → combine_statistics (up a tree) → merge_statistics (once)
+//     → update_buffers (once a step)                             ... and the node has buffers
 //   forward
-//   piece_grad_statistics → gather → merge_grad_statistics (once)  if backward_statistics() asks
+//   piece_grad_statistics → sum_statistics (up a tree)           if backward_statistics() asks
 //   input_gradient, weight_gradient
 //
-// Statistics are those of one micro-batch, so that it can go on alone; a loss has those of the
-// whole batch, so that its denominator is the batch's, and buffers are updated from the whole
-// batch.
+// Statistics of a piece are a row of float64 numbers, of one form for all pieces. The program
+// combines a few rows into one of the same form, again and again, up a tree that is fixed by the
+// plan, until there is one row of the whole. So a row carries all that combining needs, counts
+// included: nobody knows whose elements are behind a row. A row of zeros is that of no elements,
+// and combining it with others changes no bit of the result.
+//
+// The whole is one micro-batch, so that it can go on alone; for a loss it is the whole batch, so
+// that its denominator is the batch's, and buffers are updated from the rows of all micro-batches.
 //
 // Adding an operator: derive from Op in a file of ops/, implement the questions and kernels, add a
 // builder function, add it to the random networks of tests/ranks.
@@ -31,6 +37,23 @@
 #include "tessera/graph/value_type.h"
 
 namespace tessera {
+
+/// What a program runs of an operator.
+enum class Phase {
+  kForward,
+  kRecompute,  // forward again, in backward
+  kPieceStatistics,
+  kCombineStatistics,  // some rows into one
+  kMergeStatistics,    // from the row of the whole to what kernels read
+  kUpdateBuffers,      // running statistics, once a step
+  kPieceGradStatistics,
+  kCombineGradStatistics,
+  kInputGradient,
+  kWeightGradient,
+};
+
+/// "forward", "combine statistics", ...
+const char* to_string(Phase phase);
 
 /// How a kernel reads an input.
 enum class InputAccess {
@@ -73,28 +96,30 @@ struct KernelArgs {
                                      // (kDense inputs) to be returned here as a dense tensor
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> grad_parameters;
-  std::vector<at::Tensor> buffers;  // running statistics
-  at::Tensor saved;                 // see Saved
-  at::Tensor piece_statistics;      // float64, [forward_statistics().per_piece]
-  at::Tensor merged_statistics;     // float64, [forward_statistics().merged]
-  at::Tensor piece_grad_statistics;
-  at::Tensor merged_grad_statistics;
-  at::Tensor loss;  // float64 scalar of this rank; a loss adds its piece's part
+  std::vector<at::Tensor> buffers;    // running statistics
+  at::Tensor saved;                   // see Saved
+  at::Tensor piece_statistics;        // float64, [forward_statistics().per_piece]
+  at::Tensor merged_statistics;       // float64, [forward_statistics().merged]
+  at::Tensor piece_grad_statistics;   // float64, [backward_statistics()]
+  at::Tensor merged_grad_statistics;  // the sum of all pieces' rows
+  at::Tensor scratch;  // bytes that hold anything, as many as scratch_bytes() asks for, from an
+                       // address that is a multiple of 64; undefined where it asks for none
+  at::Tensor loss;     // float64 scalar of this rank; a loss adds its piece's part
 };
 
-/// Arguments of the once-a-rank merges: the pieces of all ranks, in rank-then-piece order.
 struct MergeArgs {
   const NodeTypes* types = nullptr;
-  std::vector<Box> out_boxes;  // of the pieces whose statistics were gathered: of a micro-batch,
-                               // or (losses, update_buffers) of the whole batch
-  at::Tensor gathered;         // float64, [pieces, per_piece]
-  at::Tensor merged;           // float64, [merged]; the result
-  at::Tensor forward_merged;   // in merge_grad_statistics: the forward's result
-  std::vector<at::Tensor> parameters;
-  std::vector<at::Tensor> buffers;  // of update_buffers: the running statistics
+  at::Tensor row;     // float64, [forward_statistics().per_piece], of the whole
+  at::Tensor merged;  // float64, [forward_statistics().merged]; the result
 };
 
-/// float64 numbers that a piece contributes and that the merge leaves; 0 and 0: no statistics.
+struct UpdateArgs {
+  const NodeTypes* types = nullptr;
+  std::vector<at::Tensor> rows;     // of the micro-batches, in their order
+  std::vector<at::Tensor> buffers;  // the running statistics, updated in place
+};
+
+/// float64 numbers of a piece's row and of what merge_statistics leaves; 0 and 0: no statistics.
 struct Statistics {
   int64_t per_piece = 0;
   int64_t merged = 0;
@@ -142,7 +167,8 @@ class Op {
   /// bits.
   virtual bool cheap_to_recompute() const { return false; }
   virtual Statistics forward_statistics(const NodeTypes&) const { return {}; }
-  virtual Statistics backward_statistics(const NodeTypes&) const { return {}; }
+  /// float64 numbers of a piece's row of piece_grad_statistics; 0: none.
+  virtual int64_t backward_statistics(const NodeTypes&) const { return 0; }
   /// Whether piece_statistics reads this input. A loss whose statistics come from targets alone
   /// knows its denominator before the first prediction.
   virtual bool statistics_read(int /*input*/) const { return true; }
@@ -156,6 +182,15 @@ class Op {
   virtual double flops(const Box& out, const NodeTypes&) const {
     return static_cast<double>(out.volume());
   }
+  /// Elements that forward on a box of the output reads and writes: what it needs inside the image,
+  /// what it stores, and the weights of products. A label counts as one element.
+  virtual double elements_moved(const Box& out, const NodeTypes& types) const;
+  /// Bytes that a kernel of a piece needs besides its operands, where they grow with the piece and
+  /// are more than a small part of it. What a library takes by itself is not counted. 0: none.
+  virtual int64_t scratch_bytes(Phase, const Box& /*out*/, const NodeTypes&,
+                                at::ScalarType /*real*/) const {
+    return 0;
+  }
 
   // Kernels.
 
@@ -164,15 +199,22 @@ class Op {
   /// Adds to args.grad_parameters. Called only where the node has parameters.
   virtual void weight_gradient(KernelArgs&) const {}
   virtual void piece_statistics(KernelArgs&) const {}
-  virtual void merge_statistics(MergeArgs&) const {}
-  /// Updates args.buffers from the statistics of all pieces of the batch.
-  virtual void update_buffers(MergeArgs&) const {}
+  /// Combines rows of piece_statistics, in their order, into one of the same form, which is none
+  /// of them. Unless overridden, rows are sums.
+  virtual void combine_statistics(const std::vector<at::Tensor>& rows,
+                                  const at::Tensor& combined) const;
+  /// Unless overridden, kernels read the row as it is.
+  virtual void merge_statistics(MergeArgs& args) const;
+  virtual void update_buffers(UpdateArgs&) const {}
+  /// Sums over the piece: rows are always combined by sum_statistics.
   virtual void piece_grad_statistics(KernelArgs&) const {}
-  virtual void merge_grad_statistics(MergeArgs&) const {}
 
   // Oracle.
 
   virtual at::Tensor reference(const ReferenceArgs& args) const = 0;
 };
+
+/// Stores the sum of the rows, added in their order, in `sum`, which is none of them.
+void sum_statistics(const std::vector<at::Tensor>& rows, const at::Tensor& sum);
 
 }  // namespace tessera

@@ -123,30 +123,6 @@ class Printer {
 
 }  // namespace
 
-const char* to_string(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kRecompute:
-      return "recompute";
-    case Phase::kPieceStatistics:
-      return "statistics";
-    case Phase::kMergeStatistics:
-      return "merge statistics";
-    case Phase::kUpdateBuffers:
-      return "update buffers";
-    case Phase::kPieceGradStatistics:
-      return "gradient statistics";
-    case Phase::kMergeGradStatistics:
-      return "merge gradient statistics";
-    case Phase::kInputGradient:
-      return "input gradient";
-    case Phase::kWeightGradient:
-      return "weight gradient";
-  }
-  return "?";
-}
-
 std::string to_string(const Instruction& instruction, const Program& program, const Graph& graph) {
   return std::visit(Printer(program, graph), instruction);
 }

@@ -13,6 +13,7 @@
 
 #include "tessera/geometry/box.h"
 #include "tessera/graph/graph.h"
+#include "tessera/graph/op.h"
 #include "tessera/lower/schedule.h"
 #include "tessera/plan/plan.h"
 
@@ -54,21 +55,6 @@ struct View {
   Box box;
   bool operator==(const View&) const = default;
 };
-
-enum class Phase {
-  kForward,
-  kRecompute,  // forward again, in backward
-  kPieceStatistics,
-  kMergeStatistics,
-  kUpdateBuffers,  // running statistics, once a step
-  kPieceGradStatistics,
-  kMergeGradStatistics,
-  kInputGradient,
-  kWeightGradient,
-};
-
-/// "forward", "merge statistics", ...
-const char* to_string(Phase phase);
 
 enum class Role {
   kInput,

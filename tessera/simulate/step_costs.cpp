@@ -29,9 +29,10 @@ double kernel_flops(const Run& run, const Graph& graph) {
     case Phase::kPieceStatistics:
     case Phase::kPieceGradStatistics:
       return static_cast<double>(run.boxes.at(0).volume());
+    case Phase::kCombineStatistics:
     case Phase::kMergeStatistics:
     case Phase::kUpdateBuffers:
-    case Phase::kMergeGradStatistics:
+    case Phase::kCombineGradStatistics:
       return 0;
   }
   TESSERA_CHECK(false, "unknown phase");
