@@ -23,16 +23,6 @@ void check_volume(const Node& node) {
 
 }  // namespace
 
-at::Tensor Operand::view(const Box& sub) const {
-  TESSERA_CHECK(box.contains(sub), "{} does not lie in {}", to_string(sub), to_string(box));
-  if (sub.empty()) return tensor.new_empty(sub.shape());
-  at::Tensor result = tensor;
-  for (int axis = 0; axis < box.num_axes(); ++axis)
-    if (sub[axis] != box[axis])
-      result = result.narrow(axis, sub[axis].begin - box[axis].begin, sub[axis].size());
-  return result;
-}
-
 int64_t Parameter::numel() const { return Box::whole(shape).volume(); }
 
 ValueId Graph::add_input(const std::string& name, const ValueType& type) {

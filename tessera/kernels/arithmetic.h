@@ -4,7 +4,10 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
 #include <string>
+
+#include "tessera/kernels/scratch.h"
 
 namespace tessera {
 
@@ -23,6 +26,11 @@ void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tenso
 /// Stores the gradient of a (operand 0) or b (operand 1), summed over the axes along which it was
 /// stretched. a and b are used only where gradient_reads_operands().
 void store_gradient(Arithmetic how, int operand, const at::Tensor& grad_result, const at::Tensor& a,
-                    const at::Tensor& b, at::Tensor gradient);
+                    const at::Tensor& b, at::Tensor gradient, Scratch scratch);
+
+/// What that takes of the scratch for a result of `result_numel` elements; `stretched`: the operand
+/// has another shape.
+int64_t gradient_scratch_bytes(Arithmetic how, int64_t result_numel, bool stretched,
+                               at::ScalarType real);
 
 }  // namespace tessera

@@ -27,6 +27,13 @@ struct Moments {
   void merge(const Moments& other);
 };
 
+/// Moments of several cells as statistics travel: a float64 row with count, mean and M2 of each.
+inline constexpr int64_t kNumbersPerCell = 3;
+std::vector<Moments> read_moments(const at::Tensor& row);
+void write_moments(std::span<const Moments> moments, const at::Tensor& row);
+/// Merges each cell's moments of all rows, in their order. `combined` is none of the rows.
+void combine_moments(const std::vector<at::Tensor>& rows, const at::Tensor& combined);
+
 /// Where the numbers of a plane are: entry n * sample_stride + c, with n and c counted from the
 /// view's own first. Stride 0: samples share them.
 struct PlaneIndex {

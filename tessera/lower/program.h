@@ -13,6 +13,7 @@
 
 #include "tessera/geometry/box.h"
 #include "tessera/graph/graph.h"
+#include "tessera/graph/op.h"
 #include "tessera/lower/schedule.h"
 #include "tessera/plan/plan.h"
 

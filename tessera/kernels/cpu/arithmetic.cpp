@@ -8,7 +8,7 @@ namespace {
 /// The gradient as it is before sums over stretched axes; `term` has the result's shape. As in
 /// PyTorch, where one operand is NaN both get the whole gradient of maximum and minimum.
 void store_term(Arithmetic how, int operand, const at::Tensor& grad, const at::Tensor& a,
-                const at::Tensor& b, at::Tensor term) {
+                const at::Tensor& b, at::Tensor term, Scratch& scratch) {
   const bool left = operand == 0;
   switch (how) {
     case Arithmetic::kAdd:
@@ -31,11 +31,15 @@ void store_term(Arithmetic how, int operand, const at::Tensor& grad, const at::T
     case Arithmetic::kMaximum:
     case Arithmetic::kMinimum:
       const bool smaller_loses = how == Arithmetic::kMaximum;
-      at::div_out(term, grad, a.eq(b).to(grad.scalar_type()).add_(1));
-      term.masked_fill_(left == smaller_loses ? a.lt(b) : a.gt(b), 0);
+      at::Tensor loses = scratch.take(term.sizes(), at::kBool);
+      left == smaller_loses ? at::lt_out(loses, a, b) : at::gt_out(loses, a, b);
+      at::div_out(term, grad, at::eq_out(term, a, b).add_(1));
+      term.masked_fill_(loses, 0);
       return;
   }
 }
+
+bool compares(Arithmetic how) { return how == Arithmetic::kMaximum || how == Arithmetic::kMinimum; }
 
 /// Stores in `sum` the sum of `tensor` over the axes along which an operand of sum's shape was
 /// stretched to it.
@@ -99,17 +103,24 @@ void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tenso
 }
 
 void store_gradient(Arithmetic how, int operand, const at::Tensor& grad_result, const at::Tensor& a,
-                    const at::Tensor& b, at::Tensor gradient) {
+                    const at::Tensor& b, at::Tensor gradient, Scratch scratch) {
   if (gradient.sizes() == grad_result.sizes())
-    return store_term(how, operand, grad_result, a, b, gradient);
+    return store_term(how, operand, grad_result, a, b, gradient, scratch);
   if (gradient_reads_operands(how)) {
-    const at::Tensor term = at::empty(grad_result.sizes(), grad_result.options());
-    store_term(how, operand, grad_result, a, b, term);
+    const at::Tensor term = scratch.take(grad_result.sizes(), grad_result.scalar_type());
+    store_term(how, operand, grad_result, a, b, term, scratch);
     sum_stretched(term, gradient);
     return;
   }
   sum_stretched(grad_result, gradient);
   if (how == Arithmetic::kSubtract && operand == 1) gradient.neg_();
+}
+
+int64_t gradient_scratch_bytes(Arithmetic how, int64_t result_numel, bool stretched,
+                               at::ScalarType real) {
+  int64_t bytes = compares(how) ? Scratch::bytes_of(result_numel, at::kBool) : 0;
+  if (stretched && gradient_reads_operands(how)) bytes += Scratch::bytes_of(result_numel, real);
+  return bytes;
 }
 
 }  // namespace tessera

@@ -52,6 +52,13 @@ class ConvolutionOp : public Op {
   InputAccess input_access(int) const final { return InputAccess::kDense; }
   OutputAccess output_access() const final { return OutputAccess::kReturnsDense; }
   bool keeps_input(int) const final { return true; }
+  double elements_moved(const Box& out, const NodeTypes& types) const final {
+    // The weight has as many elements whether it is [out, in / groups] or [in, out / groups].
+    const int64_t weight = types.inputs[0].channels() * geometry_.out_channels / geometry_.groups *
+                           geometry_.kernel_volume();
+    return Op::elements_moved(out, types) +
+           static_cast<double>(weight + (bias_ ? geometry_.out_channels : 0));
+  }
 
  protected:
   ConvolutionGeometry geometry_;

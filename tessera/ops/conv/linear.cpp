@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/scratch.h"
 
 namespace tessera {
 namespace {
@@ -49,6 +50,17 @@ class Linear final : public Op {
   double flops(const Box& out, const NodeTypes& types) const override {
     return 2.0 * static_cast<double>(out.volume() * types.inputs[0].channels());
   }
+  double elements_moved(const Box& out, const NodeTypes& types) const override {
+    const int64_t weight = options_.out_features * types.inputs[0].channels();
+    return Op::elements_moved(out, types) +
+           static_cast<double>(weight + (options_.bias ? options_.out_features : 0));
+  }
+  /// For the gradient of one image as a matrix.
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
+                        at::ScalarType real) const override {
+    if (phase != Phase::kWeightGradient || out.num_axes() == 2 || out.empty()) return 0;
+    return Scratch::bytes_of(out.volume() / out[0].size(), real);
+  }
 
   void forward(KernelArgs& args) const override {
     const at::Tensor& x = args.inputs[0].tensor;
@@ -73,11 +85,10 @@ class Linear final : public Op {
   }
 
   void weight_gradient(KernelArgs& args) const override {
-    // Channels by all else; for features this is the tensor's own transpose.
-    const at::Tensor grad = args.grad_output.tensor.transpose(0, 1).flatten(1);
-    const at::Tensor x = args.inputs[0].tensor.transpose(0, 1).flatten(1);
-    args.grad_parameters[0].addmm_(grad, x.t());
-    if (options_.bias) args.grad_parameters[1].add_(grad.sum(1));
+    const at::Tensor &grad = args.grad_output.tensor, &x = args.inputs[0].tensor;
+    if (grad.dim() == 2) return add_products(args, grad.t(), x);
+    for (int64_t n = 0; n < grad.size(0); ++n)
+      add_products(args, Scratch(args.scratch).contiguous(grad[n]).flatten(1), x[n].flatten(1).t());
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -93,6 +104,12 @@ class Linear final : public Op {
     return at::convolution(x, as_kernel(parameters[0], x),
                            parameters.size() > 1 ? parameters[1] : at::Tensor(), ones, zeros, ones,
                            /*transposed=*/false, zeros, /*groups=*/1);
+  }
+
+  /// Adds the products of gradients (features x samples) and inputs (samples x features).
+  void add_products(const KernelArgs& args, const at::Tensor& grad, const at::Tensor& x) const {
+    args.grad_parameters[0].addmm_(grad, x);
+    if (options_.bias) args.grad_parameters[1].add_(grad.sum(1));
   }
 
   LinearOptions options_;

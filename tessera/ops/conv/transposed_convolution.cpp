@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/scratch.h"
 #include "tessera/ops/conv/convolution_op.h"
 #include "tessera/ops/conv/linear.h"
 
@@ -18,6 +19,16 @@ class TransposedConvolution final : public ConvolutionOp {
   double flops(const Box& out, const NodeTypes& types) const override {
     const int64_t terms = geometry_.out_channels / geometry_.groups * geometry_.kernel_volume();
     return 2.0 * static_cast<double>(needed(0, out, types).volume()) * static_cast<double>(terms);
+  }
+
+  /// For gradient_of_product().
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                        at::ScalarType real) const override {
+    if (phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;
+    const Box in = needed(0, out, types);
+    if (in.empty()) return 0;
+    const Box product = reached(in);
+    return out.contains(product) ? 0 : Scratch::bytes_of(product.volume(), real);
   }
 
   void forward(KernelArgs& args) const override;
@@ -59,7 +70,8 @@ class TransposedConvolution final : public ConvolutionOp {
     const Box product = reached(args.inputs[0].box);
     const Box common = intersect(product, args.out_box);
     if (common == product) return args.grad_output.view(product);
-    Operand grad{at::zeros(product.shape(), args.grad_output.tensor.options()), product};
+    const at::ScalarType real = args.grad_output.tensor.scalar_type();
+    const Operand grad{Scratch(args.scratch).take(product.shape(), real).zero_(), product};
     grad.view(common).copy_(args.grad_output.view(common));
     return grad.tensor;
   }

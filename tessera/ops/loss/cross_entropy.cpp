@@ -68,8 +68,6 @@ class CrossEntropy : public PixelLoss {
         sum_over_labels(args, [&](int64_t label) { return class_weight(label); }));
   }
 
-  void merge_statistics(MergeArgs& args) const override { add_pieces(args.gathered, args.merged); }
-
   void forward(KernelArgs& args) const override {
     // Sums of rows, added in their order: the result does not depend on the number of threads.
     std::vector<double> row_sums(num_rows(args.out_box.shape()));

@@ -98,9 +98,7 @@ class Dice : public PixelLoss {
   /// pull * t + push (times 2p where squared).
   void merge_statistics(MergeArgs& args) const override {
     const int64_t groups = num_groups(*args.types);
-    const at::Tensor sums = at::empty({kOverlapSize * groups}, at::kDouble);
-    add_pieces(args.gathered, sums);
-    const double* overlaps = sums.data_ptr<double>();
+    const double* overlaps = args.row.data_ptr<double>();
     auto merged = args.merged.accessor<double, 1>();
     int64_t counted = 0;
     for (int64_t g = 0; g < groups; ++g) counted += overlaps[kOverlapSize * g + 2] > 0;

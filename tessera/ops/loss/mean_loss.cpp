@@ -7,8 +7,6 @@ void MeanLoss::piece_statistics(KernelArgs& args) const {
   args.piece_statistics.fill_(sum_over_labels(args, [](int64_t) { return 1.0; }));
 }
 
-void MeanLoss::merge_statistics(MergeArgs& args) const { add_pieces(args.gathered, args.merged); }
-
 double MeanLoss::factor(const KernelArgs& args) const {
   const NodeTypes& types = *args.types;
   const double pixels = has_labels(types)

@@ -16,7 +16,6 @@ class MeanLoss : public PixelLoss {
   }
   bool statistics_read(int input) const override { return input == 1; }
   void piece_statistics(KernelArgs& args) const override;
-  void merge_statistics(MergeArgs& args) const override;
   void forward(KernelArgs& args) const override;
   void input_gradient(KernelArgs& args) const override;
 

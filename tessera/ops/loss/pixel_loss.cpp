@@ -53,9 +53,4 @@ void PixelLoss::check_label(int64_t label, const KernelArgs& args) const {
                             kind(), *args.name, label, legal, ignore_index_);
 }
 
-void add_pieces(const at::Tensor& gathered, at::Tensor sums) {
-  sums.zero_();
-  for (int64_t piece = 0; piece < gathered.size(0); ++piece) sums.add_(gathered[piece]);
-}
-
 }  // namespace tessera

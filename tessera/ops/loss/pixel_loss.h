@@ -73,7 +73,4 @@ class PixelLoss : public Op {
   int64_t ignore_index_;
 };
 
-/// Sums the rows of `gathered` in their order into `sums`.
-void add_pieces(const at::Tensor& gathered, at::Tensor sums);
-
 }  // namespace tessera

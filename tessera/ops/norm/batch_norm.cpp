@@ -67,8 +67,13 @@ class BatchNorm final : public Op, public HasRunningStatistics {
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool keeps_input(int) const override { return true; }
   bool cheap_to_recompute() const override { return true; }
-  Statistics forward_statistics(const NodeTypes& types) const override { return two(types); }
-  Statistics backward_statistics(const NodeTypes& types) const override { return two(types); }
+  Statistics forward_statistics(const NodeTypes& types) const override {
+    if (!uses_batch()) return {};
+    return {kNumbersPerCell * types.output.channels(), 2 * types.output.channels()};
+  }
+  int64_t backward_statistics(const NodeTypes& types) const override {
+    return uses_batch() ? 2 * types.output.channels() : 0;
+  }
   bool weight_gradient_from_statistics() const override { return uses_batch(); }
   int64_t batch_parts() const override { return uses_batch() ? options_.batch_parts : 0; }
   double flops(const Box& out, const NodeTypes&) const override {
@@ -82,33 +87,29 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     const Range channels = args.out_box[1];
     std::vector<Moments> moments(channels.size());
     plane_moments(args.inputs[0].view(args.out_box), {}, moments);
-    const std::span<double> mean = part(first_half(args.piece_statistics), channels);
-    const std::span<double> m2 = part(second_half(args.piece_statistics), channels);
-    for (size_t c = 0; c < moments.size(); ++c) {
-      mean[c] = moments[c].mean;
-      m2[c] = moments[c].m2;
-    }
+    write_moments(moments, args.piece_statistics.narrow(0, kNumbersPerCell * channels.begin,
+                                                        kNumbersPerCell * channels.size()));
+  }
+
+  void combine_statistics(const std::vector<at::Tensor>& rows,
+                          const at::Tensor& combined) const override {
+    combine_moments(rows, combined);
   }
 
   /// Leaves mean and 1 / sqrt(biased variance + epsilon).
   void merge_statistics(MergeArgs& args) const override {
-    for (int64_t c = 0; c < args.types->output.channels(); ++c) {
-      const Moments moments = merge_channel(args, c);
-      first_half(args.merged)[c] = moments.mean;
-      second_half(args.merged)[c] = 1 / std::sqrt(moments.m2 / moments.count + options_.epsilon);
-    }
+    leave_mean_and_inverse_std(args, options_.epsilon);
   }
 
   /// Uses mean and unbiased variance of the whole batch, even where micro-batches have their own.
-  void update_buffers(MergeArgs& args) const override {
+  void update_buffers(UpdateArgs& args) const override {
     if (!options_.running) return;
-    const int64_t channels = args.types->output.channels();
-    const at::Tensor mean = at::empty({channels}, at::kDouble);
-    const at::Tensor unbiased = at::empty({channels}, at::kDouble);
-    for (int64_t c = 0; c < channels; ++c) {
-      const Moments moments = merge_channel(args, c);
-      mean.data_ptr<double>()[c] = moments.mean;
-      unbiased.data_ptr<double>()[c] = moments.m2 / (moments.count - 1);
+    const std::vector<Moments> moments = moments_of_batch(args);
+    const at::Tensor mean = at::empty({std::ssize(moments)}, at::kDouble);
+    const at::Tensor unbiased = at::empty({std::ssize(moments)}, at::kDouble);
+    for (size_t c = 0; c < moments.size(); ++c) {
+      mean.data_ptr<double>()[c] = moments[c].mean;
+      unbiased.data_ptr<double>()[c] = moments[c].m2 / (moments[c].count - 1);
     }
     update_running(args.buffers[0], mean, options_.momentum);
     update_running(args.buffers[1], unbiased, options_.momentum);
@@ -121,12 +122,6 @@ class BatchNorm final : public Op, public HasRunningStatistics {
 
   void piece_grad_statistics(KernelArgs& args) const override {
     sum_gradients(args, args.piece_grad_statistics);
-  }
-
-  void merge_grad_statistics(MergeArgs& args) const override {
-    args.merged.zero_();
-    for (int64_t piece = 0; piece < args.gathered.size(0); ++piece)
-      args.merged.add_(args.gathered[piece]);
   }
 
   void input_gradient(KernelArgs& args) const override {
@@ -210,24 +205,6 @@ class BatchNorm final : public Op, public HasRunningStatistics {
   }
 
   bool uses_batch() const { return options_.statistics == BatchNormOptions::Statistics::kBatch; }
-
-  Statistics two(const NodeTypes& types) const {
-    if (!uses_batch()) return {};
-    const int64_t channels = types.output.channels();
-    return {2 * channels, 2 * channels};
-  }
-
-  static Moments merge_channel(const MergeArgs& args, int64_t channel) {
-    const int64_t channels = args.types->output.channels();
-    const double* statistics = args.gathered.data_ptr<double>();
-    Moments merged;
-    for (const Box& box : args.out_boxes) {
-      if (box[1].contains(channel))
-        merged.merge({count_per_channel(box), statistics[channel], statistics[channels + channel]});
-      statistics += 2 * channels;
-    }
-    return merged;
-  }
 
   PlaneNorm plane_norm(const KernelArgs& args) const {
     const Range channels = args.out_box[1];

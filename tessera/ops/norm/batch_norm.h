@@ -1,7 +1,7 @@
 #pragma once
 // Batch normalisation over batch and space, and its fusion with a ReLU. Statistics are those of the
 // whole batch (or, where asked for, of each micro-batch) and image however they are cut: each piece
-// gives mean and M2 of its own elements, which are merged by Chan's formula (see
+// gives count, mean and M2 of its own elements, which are merged by Chan's formula (see
 // docs/architecture.md). Backward reads the input and the merged statistics; the output is
 // recomputed where it is wanted, not kept.
 //

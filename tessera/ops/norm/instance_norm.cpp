@@ -56,7 +56,7 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
   int64_t num_groups(int64_t channels) const override { return channels; }
 
   /// Means over the batch of the instances' means and unbiased variances.
-  void track(const std::vector<Moments>& moments, MergeArgs& args) const override {
+  void track(const std::vector<Moments>& moments, UpdateArgs& args) const override {
     if (!options_.track_running) return;
     const int64_t batch = args.types->output.batch(), channels = args.types->output.channels();
     const at::Tensor means = at::zeros({channels}, at::kDouble);

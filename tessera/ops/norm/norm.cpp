@@ -1,5 +1,7 @@
 #include "tessera/ops/norm/norm.h"
 
+#include <cmath>
+
 #include "tessera/base/error.h"
 
 namespace tessera {
@@ -11,6 +13,21 @@ std::shared_ptr<const Op> with_running_statistics(const Op& op) {
 
 void update_running(const at::Tensor& running, const at::Tensor& now, double momentum) {
   running.copy_(running.to(at::kDouble) * (1 - momentum) + now * momentum);
+}
+
+void leave_mean_and_inverse_std(MergeArgs& args, double epsilon) {
+  const std::vector<Moments> moments = read_moments(args.row);
+  for (size_t cell = 0; cell < moments.size(); ++cell) {
+    first_half(args.merged)[cell] = moments[cell].mean;
+    second_half(args.merged)[cell] =
+        1 / std::sqrt(moments[cell].m2 / moments[cell].count + epsilon);
+  }
+}
+
+std::vector<Moments> moments_of_batch(const UpdateArgs& args) {
+  const at::Tensor combined = at::empty_like(args.rows[0]);
+  combine_moments(args.rows, combined);
+  return read_moments(combined);
 }
 
 void check_norm_input(const ValueType& input, double epsilon) {

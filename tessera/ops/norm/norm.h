@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/graph/graph.h"
+#include "tessera/kernels/norm.h"
 
 namespace tessera {
 
@@ -29,6 +30,13 @@ std::shared_ptr<const Op> with_running_statistics(const Op& op);
 
 /// running = (1 - momentum) * running + momentum * now, in float64.
 void update_running(const at::Tensor& running, const at::Tensor& now, double momentum);
+
+/// Leaves the mean of each cell, then 1 / sqrt(biased variance + epsilon) of each, from a row of
+/// moments.
+void leave_mean_and_inverse_std(MergeArgs& args, double epsilon);
+
+/// The moments of each cell over all micro-batches, from their rows.
+std::vector<Moments> moments_of_batch(const UpdateArgs& args);
 
 /// Throws InvalidInput unless the input is batch x channels x space in real numbers and epsilon is
 /// not negative.
@@ -66,7 +74,7 @@ at::Tensor with_one_spatial_axis(const at::Tensor& image);
 /// The entries of `range` in a vector, as float64.
 std::vector<double> entries(const at::Tensor& vector, const Range& range);
 
-/// Statistics hold two numbers for each of several things: all first numbers, then all second ones.
+/// Two numbers for each of several things: all first numbers, then all second ones.
 std::span<double> first_half(const at::Tensor& statistics);
 std::span<double> second_half(const at::Tensor& statistics);
 

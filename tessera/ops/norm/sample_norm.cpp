@@ -1,7 +1,6 @@
 #include "tessera/ops/norm/sample_norm.h"
 
-#include <cmath>
-
+#include "tessera/kernels/scratch.h"
 #include "tessera/ops/norm/norm.h"
 
 namespace tessera {
@@ -12,12 +11,6 @@ at::Tensor slice(const at::Tensor& parameter, const Box& box) {
   Box part;
   for (int axis = 1; axis < box.num_axes(); ++axis) part.push_back(box[axis]);
   return Operand{parameter, Box::whole(parameter.sizes().vec())}.view(part);
-}
-
-int64_t pixels(const Box& box) {
-  int64_t product = 1;
-  for (int axis = 2; axis < box.num_axes(); ++axis) product *= box[axis].size();
-  return product;
 }
 
 }  // namespace
@@ -41,16 +34,6 @@ struct SampleNorm::Cells {
     for (int64_t n = box[0].begin; n < box[0].end; ++n)
       for (int64_t c = box[1].begin; c < box[1].end; ++c, ++plane) visit(plane, of_plane(n, c), c);
   }
-
-  /// Calls visit(cell, number of its channels in the box) for the cells that a box meets.
-  template <class Visit>
-  void for_cells(const Box& box, const Visit& visit) const {
-    for (int64_t n = box[0].begin; n < box[0].end; ++n)
-      for (int64_t begin = 0, group = 0; group < groups; ++group, begin += channels_per_group) {
-        const Range held = intersect(box[1], Range{begin, begin + channels_per_group});
-        if (!held.empty()) visit(n * groups + group, held.size());
-      }
-  }
 };
 
 SampleNorm::Cells SampleNorm::cells_of(const ValueType& type) const {
@@ -59,20 +42,27 @@ SampleNorm::Cells SampleNorm::cells_of(const ValueType& type) const {
 }
 
 Statistics SampleNorm::forward_statistics(const NodeTypes& types) const {
-  const int64_t numbers = 2 * cells_of(types.output).total();
-  return {numbers, numbers};
+  const int64_t cells = cells_of(types.output).total();
+  return {kNumbersPerCell * cells, 2 * cells};
 }
 
-/// After the numbers that are merged, a piece has its own sums for the gradients of the weights:
-/// sending them costs less than reading input and gradient once more.
-Statistics SampleNorm::backward_statistics(const NodeTypes& types) const {
-  const int64_t numbers = 2 * cells_of(types.output).total();
+/// After the numbers that input_gradient reads, a piece has its own sums for the gradients of the
+/// weights: sending them costs less than reading input and gradient once more.
+int64_t SampleNorm::backward_statistics(const NodeTypes& types) const {
   const int64_t of_weights = affine_ == Affine::kChannel ? 2 * types.output.channels() : 0;
-  return {numbers + of_weights, numbers};
+  return 2 * cells_of(types.output).total() + of_weights;
 }
 
 double SampleNorm::flops(const Box& out, const NodeTypes&) const {
   return 6 * static_cast<double>(out.volume());  // sum, distance, square, sum; then x * a + b
+}
+
+/// Where each element has a weight: the gradient times the weights, or the normalised input.
+int64_t SampleNorm::scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
+                                  at::ScalarType real) const {
+  const bool backward = phase == Phase::kPieceGradStatistics || phase == Phase::kInputGradient ||
+                        phase == Phase::kWeightGradient;
+  return backward && affine_ == Affine::kElement ? Scratch::bytes_of(out.volume(), real) : 0;
 }
 
 void SampleNorm::piece_statistics(KernelArgs& args) const {
@@ -85,37 +75,20 @@ void SampleNorm::piece_statistics(KernelArgs& args) const {
   std::vector<Moments> moments(cells.total());
   cells.for_planes(
       box, [&](size_t plane, int64_t cell, int64_t) { moments[cell].merge(planes[plane]); });
-  for (int64_t cell = 0; cell < cells.total(); ++cell) {
-    first_half(args.piece_statistics)[cell] = moments[cell].mean;
-    second_half(args.piece_statistics)[cell] = moments[cell].m2;
-  }
+  write_moments(moments, args.piece_statistics);
 }
 
-std::vector<Moments> SampleNorm::merged_moments(const MergeArgs& args) const {
-  const Cells cells = cells_of(args.types->output);
-  std::vector<Moments> moments(cells.total());
-  for (size_t piece = 0; piece < args.out_boxes.size(); ++piece) {
-    const Box& box = args.out_boxes[piece];
-    const at::Tensor row = args.gathered[static_cast<int64_t>(piece)];
-    const std::span<double> mean = first_half(row), m2 = second_half(row);
-    cells.for_cells(box, [&](int64_t cell, int64_t channels) {
-      moments[cell].merge({static_cast<double>(channels * pixels(box)), mean[cell], m2[cell]});
-    });
-  }
-  return moments;
+void SampleNorm::combine_statistics(const std::vector<at::Tensor>& rows,
+                                    const at::Tensor& combined) const {
+  combine_moments(rows, combined);
 }
 
 /// Leaves mean and 1 / sqrt(biased variance + epsilon).
 void SampleNorm::merge_statistics(MergeArgs& args) const {
-  const std::vector<Moments> moments = merged_moments(args);
-  for (size_t cell = 0; cell < moments.size(); ++cell) {
-    first_half(args.merged)[cell] = moments[cell].mean;
-    second_half(args.merged)[cell] =
-        1 / std::sqrt(moments[cell].m2 / moments[cell].count + epsilon_);
-  }
+  leave_mean_and_inverse_std(args, epsilon_);
 }
 
-void SampleNorm::update_buffers(MergeArgs& args) const { track(merged_moments(args), args); }
+void SampleNorm::update_buffers(UpdateArgs& args) const { track(moments_of_batch(args), args); }
 
 /// Weight 1 and bias 0 where each element has its own.
 PlaneNorm SampleNorm::plane_norm(const KernelArgs& args) const {
@@ -153,8 +126,9 @@ void SampleNorm::forward(KernelArgs& args) const {
 /// The gradient of what plane_norm() gives.
 at::Tensor SampleNorm::gradient_after_norm(const KernelArgs& args) const {
   const at::Tensor gradient = args.grad_output.view(args.out_box);
-  return affine_ == Affine::kElement ? gradient * slice(args.parameters[0], args.out_box)
-                                     : gradient;
+  if (affine_ != Affine::kElement) return gradient;
+  at::Tensor product = Scratch(args.scratch).take(gradient.sizes(), gradient.scalar_type());
+  return at::mul_out(product, gradient, slice(args.parameters[0], args.out_box));
 }
 
 /// Sums of dxhat and of dxhat * xhat for each cell, followed by those of dy and of dy * xhat for
@@ -183,20 +157,15 @@ void SampleNorm::piece_grad_statistics(KernelArgs& args) const {
   sum_gradients(args, args.piece_grad_statistics);
 }
 
-void SampleNorm::merge_grad_statistics(MergeArgs& args) const {
-  args.merged.zero_();
-  for (int64_t piece = 0; piece < args.gathered.size(0); ++piece)
-    args.merged.add_(args.gathered[piece].narrow(0, 0, args.merged.numel()));
-}
-
 void SampleNorm::input_gradient(KernelArgs& args) const {
   if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
   const PlaneNorm norm = plane_norm(args);
   std::vector<double> mean_dxhat(norm.mean.size()), mean_dxhat_xhat(norm.mean.size());
   const Cells cells = cells_of(args.types->output);
+  const double* sums = args.merged_grad_statistics.data_ptr<double>();
   cells.for_planes(args.out_box, [&](size_t plane, int64_t cell, int64_t) {
-    mean_dxhat[plane] = first_half(args.merged_grad_statistics)[cell] / cells.count();
-    mean_dxhat_xhat[plane] = second_half(args.merged_grad_statistics)[cell] / cells.count();
+    mean_dxhat[plane] = sums[cell] / cells.count();
+    mean_dxhat_xhat[plane] = sums[cells.total() + cell] / cells.count();
   });
   normalise_gradient(args.inputs[0].view(args.out_box), gradient_after_norm(args), norm, mean_dxhat,
                      mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
@@ -207,7 +176,7 @@ void SampleNorm::weight_gradient(KernelArgs& args) const {
   if (affine_ == Affine::kElement) return add_element_gradients(args);
   at::Tensor sums = args.piece_grad_statistics;
   if (!sums.defined()) {
-    sums = at::empty({backward_statistics(*args.types).per_piece}, at::kDouble);
+    sums = at::empty({backward_statistics(*args.types)}, at::kDouble);
     sum_gradients(args, sums);
   }
   const int64_t channels = args.types->output.channels();
@@ -220,10 +189,14 @@ void SampleNorm::weight_gradient(KernelArgs& args) const {
 void SampleNorm::add_element_gradients(const KernelArgs& args) const {
   if (args.out_box.empty()) return;
   const at::Tensor gradient = args.grad_output.view(args.out_box);
-  const at::Tensor xhat = at::empty(gradient.sizes(), gradient.options());
+  const at::Tensor xhat = Scratch(args.scratch).take(gradient.sizes(), gradient.scalar_type());
   normalise(args.inputs[0].view(args.out_box), plane_norm(args), xhat);
-  slice(args.grad_parameters[0], args.out_box).add_(xhat.mul_(gradient).sum(0));
-  slice(args.grad_parameters[1], args.out_box).add_(gradient.sum(0));
+  const at::Tensor grad_weight = slice(args.grad_parameters[0], args.out_box);
+  const at::Tensor grad_bias = slice(args.grad_parameters[1], args.out_box);
+  for (int64_t n = 0; n < gradient.size(0); ++n) {
+    grad_weight.addcmul_(xhat[n], gradient[n]);
+    grad_bias.add_(gradient[n]);
+  }
 }
 
 }  // namespace tessera

@@ -4,9 +4,9 @@
 // group) and layer norm over the sample (one group) are this operator and differ in names, weights
 // and oracle.
 //
-// Statistics are two numbers for each sample and group of the batch, and mean nothing for samples
-// and groups of which a piece (or, merged, a micro-batch) holds nothing; how many elements it holds
-// is geometry. Backward reads the input and the merged statistics; the output is recomputed where
+// Statistics are the moments of each sample and group of the batch, with count zero where a piece
+// holds nothing of it. What is merged from them means nothing for samples that are not in the
+// micro-batch. Backward reads the input and the merged statistics; the output is recomputed where
 // it is wanted, not kept.
 
 #include <string>
@@ -30,16 +30,19 @@ class SampleNorm : public Op {
   bool keeps_input(int) const override { return true; }
   bool cheap_to_recompute() const override { return true; }
   Statistics forward_statistics(const NodeTypes& types) const override;
-  Statistics backward_statistics(const NodeTypes& types) const override;
+  int64_t backward_statistics(const NodeTypes& types) const override;
   bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
   double flops(const Box& out, const NodeTypes& types) const override;
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                        at::ScalarType real) const override;
 
   void piece_statistics(KernelArgs& args) const override;
+  void combine_statistics(const std::vector<at::Tensor>& rows,
+                          const at::Tensor& combined) const override;
   void merge_statistics(MergeArgs& args) const override;
-  void update_buffers(MergeArgs& args) const override;
+  void update_buffers(UpdateArgs& args) const override;
   void forward(KernelArgs& args) const override;
   void piece_grad_statistics(KernelArgs& args) const override;
-  void merge_grad_statistics(MergeArgs& args) const override;
   void input_gradient(KernelArgs& args) const override;
   void weight_gradient(KernelArgs& args) const override;
 
@@ -54,13 +57,12 @@ class SampleNorm : public Op {
 
   /// Gets the moments of all samples and groups, those of group g of sample n at n * groups + g, to
   /// update running statistics from.
-  virtual void track(const std::vector<Moments>&, MergeArgs&) const {}
+  virtual void track(const std::vector<Moments>&, UpdateArgs&) const {}
 
  private:
   struct Cells;
 
   Cells cells_of(const ValueType& type) const;
-  std::vector<Moments> merged_moments(const MergeArgs& args) const;
   PlaneNorm plane_norm(const KernelArgs& args) const;
   at::Tensor gradient_after_norm(const KernelArgs& args) const;
   void sum_gradients(const KernelArgs& args, const at::Tensor& sums) const;

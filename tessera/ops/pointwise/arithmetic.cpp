@@ -38,6 +38,14 @@ class ArithmeticOp final : public Op {
   }
   bool keeps_input(int) const override { return gradient_reads_operands(how_); }
   bool cheap_to_recompute() const override { return true; }
+  /// For one operand after the other.
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                        at::ScalarType real) const override {
+    if (phase != Phase::kInputGradient || out.empty()) return 0;
+    bool stretched = false;
+    for (int input : {0, 1}) stretched |= needed(input, out, types).shape() != out.shape();
+    return gradient_scratch_bytes(how_, out.volume(), stretched, real);
+  }
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
@@ -51,7 +59,8 @@ class ArithmeticOp final : public Op {
     const at::Tensor b = kept ? operand(args, 1) : at::Tensor();
     for (int input = 0; input < 2; ++input)
       if (args.grad_inputs[input].tensor.defined())
-        store_gradient(how_, input, args.grad_output.tensor, a, b, args.grad_inputs[input].tensor);
+        store_gradient(how_, input, args.grad_output.tensor, a, b, args.grad_inputs[input].tensor,
+                       Scratch(args.scratch));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

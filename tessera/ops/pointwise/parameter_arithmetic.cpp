@@ -41,6 +41,17 @@ class ParameterArithmetic final : public Op {
     return trainable_ || !linear_in_input;
   }
   bool cheap_to_recompute() const override { return true; }
+  /// The piece's part of the weight's gradient, and what store_gradient takes.
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
+                        at::ScalarType real) const override {
+    if (out.empty()) return 0;
+    if (phase == Phase::kInputGradient)
+      return gradient_scratch_bytes(how_, out.volume(), /*stretched=*/false, real);
+    if (phase != Phase::kWeightGradient) return 0;
+    const Box weight = broadcast_needed(shape_, out);
+    return Scratch::bytes_of(weight.volume(), real) +
+           gradient_scratch_bytes(how_, out.volume(), weight.shape() != out.shape(), real);
+  }
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
@@ -52,15 +63,17 @@ class ParameterArithmetic final : public Op {
     const at::Tensor& gradient = args.grad_inputs[0].tensor;
     if (args.out_box.empty() || !gradient.defined()) return;
     const auto [a, b] = operands(args);
-    store_gradient(how_, 1 - weight_index(), args.grad_output.tensor, a, b, gradient);
+    store_gradient(how_, 1 - weight_index(), args.grad_output.tensor, a, b, gradient,
+                   Scratch(args.scratch));
   }
 
   void weight_gradient(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
     const auto [a, b] = operands(args);
     const at::Tensor gradient = slice(args.grad_parameters[0], args.out_box);
-    const at::Tensor part = at::empty(gradient.sizes(), gradient.options());
-    store_gradient(how_, weight_index(), args.grad_output.tensor, a, b, part);
+    Scratch scratch(args.scratch);
+    const at::Tensor part = scratch.take(gradient.sizes(), gradient.scalar_type());
+    store_gradient(how_, weight_index(), args.grad_output.tensor, a, b, part, scratch);
     gradient.add_(part);
   }
 

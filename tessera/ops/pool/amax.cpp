@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/scratch.h"
 
 namespace tessera {
 namespace {
@@ -47,6 +48,13 @@ class Amax final : public Op {
     return static_cast<double>(needed(0, out, types).volume());
   }
 
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                        at::ScalarType real) const override {
+    if (phase != Phase::kInputGradient || out.empty()) return 0;
+    return Scratch::bytes_of(needed(0, out, types).volume(), at::kBool) +
+           Scratch::bytes_of(out.volume(), at::kLong) + Scratch::bytes_of(out.volume(), real);
+  }
+
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
     at::Tensor output = args.output.view(args.out_box);
@@ -54,11 +62,16 @@ class Amax final : public Op {
   }
 
   void input_gradient(KernelArgs& args) const override {
-    const at::Tensor& gradient = args.grad_inputs[0].tensor;
+    at::Tensor& gradient = args.grad_inputs[0].tensor;
     if (args.out_box.empty() || !gradient.defined()) return;
-    const at::Tensor largest = input_of(args).eq(args.output.view(args.out_box));
-    const at::Tensor share = args.grad_output.view(args.out_box) / largest.sum(dims_, true);
-    gradient.copy_(largest * share);
+    const at::Tensor x = input_of(args), dy = args.grad_output.view(args.out_box);
+    Scratch scratch(args.scratch);
+    at::Tensor largest = scratch.take(x.sizes(), at::kBool);
+    at::Tensor winners = scratch.take(dy.sizes(), at::kLong);
+    at::Tensor share = scratch.take(dy.sizes(), dy.scalar_type());
+    at::eq_out(largest, x, args.output.view(args.out_box));
+    at::sum_out(winners, largest, dims_, /*keepdim=*/true);
+    at::mul_out(gradient, largest, at::div_out(share, dy, winners));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/kernels/cpu/row_sum.h"
+#include "tessera/kernels/scratch.h"
 
 namespace tessera {
 namespace {
@@ -73,6 +74,11 @@ void sum_cell(const at::Tensor& cell, double scale, at::Tensor result) {
       y[i / channels][i % channels] = static_cast<T>(scale * sum);
     }
   });
+}
+
+/// All axes but the first as one.
+at::Tensor as_matrix(const at::Tensor& tensor, Scratch& scratch) {
+  return scratch.contiguous(tensor).flatten(1);
 }
 
 /// Stores gradient_of(part), which broadcasts to the part's cell, for all parts of the piece.
@@ -163,6 +169,28 @@ at::Tensor PartialLinear::columns(const at::Tensor& weight, const Box& cell) con
   return slice_cell(weight.view(shape), cell);
 }
 
+double PartialLinear::elements_moved(const Box& out, const NodeTypes& types) const {
+  double weights = 0;
+  for (int64_t part = out[2].begin; part < out[2].end; ++part)
+    weights += static_cast<double>(cell_box({0, out_features_}, types, cells_[part]).volume());
+  return Op::elements_moved(out, types) + weights;
+}
+
+/// Matrices of one part after the other: of the cell's pixels, and of its weights.
+int64_t PartialLinear::scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                                     at::ScalarType real) const {
+  const bool forward = phase == Phase::kForward || phase == Phase::kRecompute;
+  if (!forward && phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;
+  int64_t most = 0;
+  for (int64_t part = out[2].begin; part < out[2].end; ++part) {
+    const int64_t pixels = cell_box(out[0], types, cells_[part]).volume();
+    const int64_t weights = cell_box({0, out_features_}, types, cells_[part]).volume();
+    if (pixels > 0)
+      most = std::max(most, Scratch::bytes_of(pixels, real) + Scratch::bytes_of(weights, real));
+  }
+  return most;
+}
+
 void PartialLinear::forward(KernelArgs& args) const {
   for (int64_t part = args.out_box[2].begin; part < args.out_box[2].end; ++part) {
     const at::Tensor result = part_of({args.output.view(args.out_box), args.out_box}, part);
@@ -171,15 +199,19 @@ void PartialLinear::forward(KernelArgs& args) const {
       result.zero_();
       continue;
     }
-    const at::Tensor weight = columns(args.parameters[0], cells_[part]).flatten(1);
-    result.copy_(at::mm(args.inputs[0].view(box).flatten(1), weight.t()));
+    Scratch scratch(args.scratch);
+    const at::Tensor weight = as_matrix(columns(args.parameters[0], cells_[part]), scratch);
+    result.copy_(at::mm(as_matrix(args.inputs[0].view(box), scratch), weight.t()));
   }
 }
 
 void PartialLinear::input_gradient(KernelArgs& args) const {
   store_input_gradient(args, cells_, [&](int64_t part, const Box& box) {
-    const at::Tensor weight = columns(args.parameters[0], cells_[part]).flatten(1);
-    return at::mm(part_of(args.grad_output, part), weight).view(box.shape());
+    Scratch scratch(args.scratch);
+    const at::Tensor weight = as_matrix(columns(args.parameters[0], cells_[part]), scratch);
+    const at::Tensor grad = part_of(args.grad_output, part);
+    at::Tensor product = scratch.take({grad.size(0), weight.size(1)}, grad.scalar_type());
+    return at::mm_out(product, grad, weight).view(box.shape());
   });
 }
 
@@ -187,9 +219,12 @@ void PartialLinear::weight_gradient(KernelArgs& args) const {
   for (int64_t part = args.out_box[2].begin; part < args.out_box[2].end; ++part) {
     const Box box = cell_box(args.out_box[0], *args.types, cells_[part]);
     if (box.empty()) continue;
+    Scratch scratch(args.scratch);
+    const at::Tensor x = as_matrix(args.inputs[0].view(box), scratch);
+    at::Tensor product = scratch.take({out_features_, x.size(1)}, x.scalar_type());
+    at::mm_out(product, part_of(args.grad_output, part).t(), x);
     at::Tensor grad = columns(args.grad_parameters[0], cells_[part]);
-    const at::Tensor x = args.inputs[0].view(box).flatten(1);
-    grad.add_(at::mm(part_of(args.grad_output, part).t(), x).view(grad.sizes()));
+    grad.add_(product.view(grad.sizes()));
   }
 }
 

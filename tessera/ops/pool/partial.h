@@ -48,6 +48,9 @@ class PartialLinear final : public Op {
   Box needed(int input, const Box& out, const NodeTypes& types) const override;
   bool keeps_input(int) const override { return true; }
   double flops(const Box& out, const NodeTypes& types) const override;
+  double elements_moved(const Box& out, const NodeTypes& types) const override;
+  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                        at::ScalarType real) const override;
   void forward(KernelArgs& args) const override;
   void input_gradient(KernelArgs& args) const override;
   void weight_gradient(KernelArgs& args) const override;

@@ -59,9 +59,10 @@ class SpatialReduction final : public Op {
 
   void input_gradient(KernelArgs& args) const override {
     refuse_whole_space(args);
-    const at::Tensor& gradient = args.grad_inputs[0].tensor;
+    at::Tensor& gradient = args.grad_inputs[0].tensor;
     if (args.out_box.empty() || !gradient.defined()) return;
-    gradient.copy_(args.grad_output.tensor * scale(args.types->inputs[0]));
+    at::mul_out(gradient, args.grad_output.tensor.expand_as(gradient),
+                at::scalar_tensor(scale(args.types->inputs[0]), gradient.options()));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

@@ -29,13 +29,14 @@ class Flatten final : public Op {
 
   void forward(KernelArgs& args) const override {
     const Box box = needed(0, args.out_box, *args.types);
-    // The output may be a strided view, so it is the input that is reshaped.
-    args.output.view(args.out_box).copy_(args.inputs[0].view(box).reshape(args.out_box.shape()));
+    // A view's features can be seen as an image whatever its strides; an image with margins cannot
+    // be seen as features.
+    args.output.view(args.out_box).view(box.shape()).copy_(args.inputs[0].view(box));
   }
 
   void input_gradient(KernelArgs& args) const override {
     const Operand& grad = args.grad_inputs[0];
-    if (grad.tensor.defined()) grad.tensor.copy_(args.grad_output.tensor.reshape(grad.box.shape()));
+    if (grad.tensor.defined()) grad.tensor.copy_(args.grad_output.tensor.view(grad.box.shape()));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/geometry/split.h"
+#include "tests/unit/ops/row_tree.h"
 
 namespace tessera {
 namespace {
@@ -53,7 +54,7 @@ class PieceRun {
   Result run() {
     at::NoGradGuard no_grad;
     run_forward_statistics();
-    for (Piece& piece : pieces_) run_forward(piece);
+    for (Piece& piece : pieces_) run_forward(piece, Phase::kForward);
     for (Piece& piece : pieces_) recompute(piece);
     run_backward_statistics();
     for (const Piece& piece : pieces_) {
@@ -142,41 +143,49 @@ class PieceRun {
   /// Statistics of each micro-batch by itself; buffers are updated once, from all of them.
   void run_forward_statistics() {
     const Statistics statistics = op_.forward_statistics(test_.types);
-    if (statistics.merged == 0) return;
-    MergeArgs whole_batch = merge_args(statistics, {});
-    Tensors rows;
+    if (statistics.per_piece == 0) return;
+    UpdateArgs update{&test_.types, {}, buffers_};
     for (size_t m = 0; m < merged_.size(); ++m) {
-      const std::vector<const Piece*> pieces = pieces_of(m);
-      MergeArgs merge = merge_args(statistics, pieces);
-      for (size_t i = 0; i < pieces.size(); ++i) {
-        KernelArgs args = forward_args(*pieces[i]);
-        args.piece_statistics = merge.gathered[static_cast<int64_t>(i)];
+      Tensors rows;
+      for (const Piece* piece : pieces_of(m)) {
+        KernelArgs args = forward_args(*piece);
+        args.piece_statistics = nan_row(statistics.per_piece);
+        give_scratch(args, Phase::kPieceStatistics);
         op_.piece_statistics(args);
+        rows.push_back(args.piece_statistics);
       }
+      update.rows.push_back(combine_in_a_tree(
+          draw_, rows,
+          [&](const Rows& some, const at::Tensor& one) { op_.combine_statistics(some, one); }));
+      MergeArgs merge{&test_.types, update.rows.back(), nan_row(statistics.merged)};
       op_.merge_statistics(merge);
       merged_[m] = merge.merged;
-      rows.push_back(merge.gathered);
-      for (const Box& box : merge.out_boxes) whole_batch.out_boxes.push_back(box);
     }
-    whole_batch.gathered = at::cat(rows);
-    if (!test_.buffers.empty()) op_.update_buffers(whole_batch);
+    if (!test_.buffers.empty()) op_.update_buffers(update);
   }
 
   void run_backward_statistics() {
-    const Statistics statistics = op_.backward_statistics(test_.types);
-    if (statistics.merged == 0) return;
+    const int64_t numbers = op_.backward_statistics(test_.types);
+    if (numbers == 0) return;
     for (size_t m = 0; m < merged_.size(); ++m) {
-      const std::vector<const Piece*> pieces = pieces_of(m);
-      MergeArgs merge = merge_args(statistics, pieces);
-      merge.forward_merged = merged_[m];
-      for (size_t i = 0; i < pieces.size(); ++i) {
-        KernelArgs args = backward_args(*pieces[i]);
-        args.piece_grad_statistics = merge.gathered[static_cast<int64_t>(i)];
+      Tensors rows;
+      for (const Piece* piece : pieces_of(m)) {
+        KernelArgs args = backward_args(*piece);
+        args.piece_grad_statistics = nan_row(numbers);
+        give_scratch(args, Phase::kPieceGradStatistics);
         op_.piece_grad_statistics(args);
+        rows.push_back(args.piece_grad_statistics);
       }
-      op_.merge_grad_statistics(merge);
-      merged_grad_[m] = merge.merged;
+      merged_grad_[m] = combine_in_a_tree(draw_, rows, sum_statistics);
     }
+  }
+
+  static at::Tensor nan_row(int64_t numbers) { return at::full({numbers}, kNan, at::kDouble); }
+
+  /// As many bytes as the kernel asks for, and not one of them zero: as real numbers they are NaN.
+  void give_scratch(KernelArgs& args, Phase phase) const {
+    const int64_t bytes = op_.scratch_bytes(phase, args.out_box, test_.types, test_.real);
+    if (bytes > 0) args.scratch = at::full({bytes}, 0xff, at::kByte);
   }
 
   std::vector<const Piece*> pieces_of(size_t micro_batch) const {
@@ -186,21 +195,9 @@ class PieceRun {
     return pieces;
   }
 
-  MergeArgs merge_args(const Statistics& statistics,
-                       const std::vector<const Piece*>& pieces) const {
-    MergeArgs args;
-    args.types = &test_.types;
-    for (const Piece* piece : pieces) args.out_boxes.push_back(piece->box);
-    const int64_t num_pieces = static_cast<int64_t>(pieces.size());
-    args.gathered = at::full({num_pieces, statistics.per_piece}, kNan, at::kDouble);
-    args.merged = at::full({statistics.merged}, kNan, at::kDouble);
-    args.parameters = test_.parameters;
-    args.buffers = buffers_;
-    return args;
-  }
-
-  void run_forward(Piece& piece) {
+  void run_forward(Piece& piece, Phase phase) {
     KernelArgs args = forward_args(piece);
+    give_scratch(args, phase);
     args.loss = loss_;
     args.output.box = piece.box;
     const Saved saved = op_.saved(piece.box, test_.types);
@@ -212,6 +209,7 @@ class PieceRun {
     }
     op_.forward(args);
     EXPECT_GE(op_.flops(piece.box, test_.types), 0);
+    EXPECT_GE(op_.elements_moved(piece.box, test_.types), 0);
     piece.saved = args.saved;
     piece.output = args.output.tensor;
     if (op_.output_access() == OutputAccess::kNone) return;
@@ -226,7 +224,7 @@ class PieceRun {
   void recompute(Piece& piece) {
     if (!op_.cheap_to_recompute() || op_.is_loss()) return;
     const Piece first = piece;
-    run_forward(piece);
+    run_forward(piece, Phase::kRecompute);
     EXPECT_TRUE(at::equal(piece.output, first.output)) << "recomputed with other bits";
     if (!first.saved.defined()) return;
     EXPECT_TRUE(at::equal(piece.saved, first.saved)) << "saved with other bits";
@@ -242,6 +240,7 @@ class PieceRun {
       targets[i] = surrounded(draw_, args.grad_inputs[i].box.shape(), test_.real);
       args.grad_inputs[i].tensor = targets[i].view;
     }
+    give_scratch(args, Phase::kInputGradient);
     op_.input_gradient(args);
     for (size_t i = 0; i < args.inputs.size(); ++i) {
       if (!op_.differentiable(static_cast<int>(i)) || args.grad_inputs[i].box.empty()) continue;
@@ -257,6 +256,7 @@ class PieceRun {
     if (test_.parameters.empty()) return;
     KernelArgs args = backward_args(piece);
     args.grad_parameters = grad_parameters_;
+    give_scratch(args, Phase::kWeightGradient);
     op_.weight_gradient(args);
   }
 

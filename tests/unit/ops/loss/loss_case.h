@@ -53,11 +53,9 @@ struct LossCase {
     args.grad_inputs = {{at::empty_like(prediction), args.inputs[0].box}, {}};
     args.loss = at::zeros({}, at::kDouble);
     const Statistics statistics = node().op->forward_statistics(node().types);
-    MergeArgs merge;
-    merge.types = args.types;
-    merge.gathered = at::zeros({1, statistics.per_piece}, at::kDouble);
-    merge.merged = at::zeros({statistics.merged}, at::kDouble);
-    args.piece_statistics = merge.gathered[0];
+    MergeArgs merge{args.types, at::zeros({statistics.per_piece}, at::kDouble),
+                    at::zeros({statistics.merged}, at::kDouble)};
+    args.piece_statistics = merge.row;
     args.merged_statistics = merge.merged;
     if (statistics.merged > 0) {
       node().op->piece_statistics(args);

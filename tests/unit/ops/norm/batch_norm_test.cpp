@@ -213,6 +213,42 @@ TEST(BatchNorm, StatisticsDoNotDependOnThreads) {
   }
 }
 
+/// Pieces of very different sizes, far from zero and from each other.
+TEST(BatchNorm, CombinesMomentsOfAnyCounts) {
+  const std::vector<int64_t> sizes{1, 300, 2, 1, 47};
+  at::manual_seed(8);
+  std::vector<at::Tensor> pieces, rows;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    pieces.push_back(at::rand({1, 2, sizes[i]}, at::kDouble) + 1e4 * static_cast<double>(i));
+    std::vector<Moments> moments(2);
+    plane_moments(pieces.back(), {}, moments);
+    rows.push_back(at::empty({2 * kNumbersPerCell}, at::kDouble));
+    write_moments(moments, rows.back());
+  }
+  const at::Tensor middle = at::empty_like(rows[0]), combined = at::empty_like(rows[0]);
+  combine_moments({rows[1], rows[2], rows[3]}, middle);
+  combine_moments({rows[0], middle, rows[4]}, combined);
+  const at::Tensor whole = at::cat(pieces, 2);
+  const std::vector<Moments> moments = read_moments(combined);
+  for (int64_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(moments[c].count, 351);
+    EXPECT_NEAR(moments[c].mean, whole[0][c].mean().item<double>(), 1e-9);
+    const double m2 = whole[0][c].var(/*unbiased=*/false).item<double>() * 351;
+    EXPECT_NEAR(moments[c].m2 / m2, 1, 1e-12);
+  }
+}
+
+TEST(BatchNorm, RowsOfNothingAreNothing) {
+  const std::vector<Moments> moments{{3, 0.1, 0.7}, {0, 0, 0}, {1, 1e200, 0}, {2, -0.0, 0.3}};
+  const at::Tensor row = at::empty({4 * kNumbersPerCell}, at::kDouble);
+  write_moments(moments, row);
+  const at::Tensor zeros = at::zeros_like(row), combined = at::empty_like(row);
+  combine_moments({zeros, row, zeros}, combined);
+  EXPECT_TRUE(at::equal(combined.view(at::kLong), row.view(at::kLong))) << combined;
+  combine_moments({zeros, zeros}, combined);
+  EXPECT_TRUE(at::equal(combined, zeros));
+}
+
 TEST(BatchNorm, EmptyPieceAddsNothing) {
   const ValueType type = ValueType::image({1, 1, 4});
   const NodeTypes types{{type}, type};
@@ -222,21 +258,41 @@ TEST(BatchNorm, EmptyPieceAddsNothing) {
   piece.types = &types;
   piece.out_box = empty;
   piece.inputs = {{at::empty({1, 1, 0}, at::kDouble), empty}};
-  piece.piece_statistics = at::full({2}, 7, at::kDouble);
+  piece.piece_statistics = at::full({3}, 7, at::kDouble);
   op->piece_statistics(piece);
   EXPECT_EQ(piece.piece_statistics.abs().sum().item<double>(), 0);
+}
 
-  MergeArgs merge;
-  merge.types = &types;
-  merge.out_boxes = {empty, Box::whole({1, 1, 4})};
-  merge.gathered = at::tensor({0.0, 0.0, 3.0, 8.0}, at::kDouble).view({2, 2});
-  merge.merged = at::empty({2}, at::kDouble);
-  merge.buffers = {at::zeros({1}, at::kDouble), at::zeros({1}, at::kDouble)};
+/// Two micro-batches of 3 and 1 elements: 1, 2, 3 and 6.
+TEST(BatchNorm, MergesARowAndUpdatesFromAllRows) {
+  const ValueType type = ValueType::image({1, 1, 4});
+  const NodeTypes types{{type}, type};
+  const auto op = make(type);
+  const at::Tensor first = at::tensor({3.0, 2.0, 2.0}, at::kDouble);
+  const at::Tensor second = at::tensor({1.0, 6.0, 0.0}, at::kDouble);
+  MergeArgs merge{&types, first, at::empty({2}, at::kDouble)};
   op->merge_statistics(merge);
-  op->update_buffers(merge);
-  EXPECT_DOUBLE_EQ(merge.merged[0].item<double>(), 3);
-  EXPECT_DOUBLE_EQ(merge.merged[1].item<double>(), 1 / std::sqrt(2 + 1e-5));
-  EXPECT_DOUBLE_EQ(merge.buffers[1].item<double>(), 0.1 * 8 / 3);
+  EXPECT_DOUBLE_EQ(merge.merged[0].item<double>(), 2);
+  EXPECT_DOUBLE_EQ(merge.merged[1].item<double>(), 1 / std::sqrt(2.0 / 3 + 1e-5));
+  UpdateArgs update{
+      &types, {first, second}, {at::zeros({1}, at::kDouble), at::zeros({1}, at::kDouble)}};
+  op->update_buffers(update);
+  EXPECT_DOUBLE_EQ(update.buffers[0].item<double>(), 0.1 * 3);
+  EXPECT_DOUBLE_EQ(update.buffers[1].item<double>(), 0.1 * 14 / 3);
+}
+
+/// Where a piece holds some of the channels, the others have no elements.
+TEST(BatchNorm, PieceOfSomeChannels) {
+  const ValueType type = ValueType::image({1, 3, 2});
+  const NodeTypes types{{type}, type};
+  KernelArgs piece;
+  piece.types = &types;
+  piece.out_box = {{0, 1}, {1, 2}, {0, 2}};
+  piece.inputs = {{at::tensor({4.0, 6.0}, at::kDouble).view({1, 1, 2}), piece.out_box}};
+  piece.piece_statistics = at::full({9}, 7, at::kDouble);
+  make(type)->piece_statistics(piece);
+  EXPECT_TRUE(at::equal(piece.piece_statistics,
+                        at::tensor({0.0, 0.0, 0.0, 2.0, 5.0, 2.0, 0.0, 0.0, 0.0}, at::kDouble)));
 }
 
 TEST(BatchNorm, WeightGradientIsThePiecesOwn) {

@@ -86,37 +86,35 @@ TEST(GroupNorm, MergesChannelsOfOneGroup) {
                                {{0, 2}, {1, 3}, {0, 3}},
                                {{0, 1}, {3, 3}, {0, 3}},
                                {{0, 2}, {3, 4}, {0, 3}}};
-  MergeArgs merge;
-  merge.types = &types;
-  merge.out_boxes = boxes;
-  merge.gathered = at::empty({4, 8}, at::kDouble);
-  merge.merged = at::empty({8}, at::kDouble);
-  for (int i = 0; i < 4; ++i) {
+  std::vector<at::Tensor> rows;
+  for (const Box& box : boxes) {
+    rows.push_back(at::empty({12}, at::kDouble));
     KernelArgs args;
     args.types = &types;
-    args.out_box = boxes[i];
+    args.out_box = box;
     args.inputs = {{x, Box::whole(type.shape())}};
-    args.piece_statistics = merge.gathered[i];
+    args.piece_statistics = rows.back();
     op->piece_statistics(args);
   }
+  MergeArgs merge{&types, at::empty({12}, at::kDouble), at::empty({8}, at::kDouble)};
+  op->combine_statistics(rows, merge.row);
   op->merge_statistics(merge);
   const at::Tensor groups = x.view({4, 6});
   EXPECT_TRUE(at::allclose(merge.merged.narrow(0, 0, 4), groups.mean(1)));
   EXPECT_TRUE(at::allclose(merge.merged.narrow(0, 4, 4), 1 / groups.std(1, /*unbiased=*/false)));
 }
 
-/// The sums of a piece come with those that were gathered; they are not taken again.
+/// The sums of a piece come with those of its statistics; they are not taken again.
 TEST(GroupNorm, WeightGradientIsThePiecesOwn) {
   const ValueType type = ValueType::image({1, 2, 4});
   const NodeTypes types{{type}, type};
   const auto op = make(type, {.groups = 1});
-  EXPECT_EQ(op->backward_statistics(types).per_piece, 6);
-  EXPECT_EQ(op->backward_statistics(types).merged, 2);
+  EXPECT_EQ(op->backward_statistics(types), 6);
   KernelArgs args;
   args.types = &types;
   args.out_box = Box::whole(type.shape());
   args.piece_grad_statistics = at::tensor({50.0, 60.0, 1.0, 2.0, 3.0, 4.0}, at::kDouble);
-  args.merged_grad_statistics = at::full({2}, 100, at::kDouble);
+  args.merged_grad_statistics = at::full({6}, 100, at::kDouble);
   args.grad_parameters = {at::ones({2}), at::ones({2})};
   op->weight_gradient(args);
   EXPECT_TRUE(at::equal(args.grad_parameters[0], at::tensor({4.0F, 5.0F})));
@@ -134,7 +132,7 @@ TEST(GroupNorm, EmptyPieceAddsNothing) {
   args.grad_output = args.inputs[0];
   args.grad_inputs = {{at::empty({2, 2, 0}, at::kDouble), args.out_box}};
   args.output = args.grad_inputs[0];
-  args.piece_statistics = at::full({4}, 7, at::kDouble);
+  args.piece_statistics = at::full({6}, 7, at::kDouble);
   args.piece_grad_statistics = at::full({8}, 7, at::kDouble);
   op->piece_statistics(args);
   op->forward(args);

@@ -188,7 +188,9 @@ TEST_F(ArithmeticRules, BesideNanBothGetTheGradient) {
   for (Arithmetic how : {Arithmetic::kMaximum, Arithmetic::kMinimum})
     for (int operand : {0, 1}) {
       const at::Tensor gradient = at::zeros_like(number);
-      store_gradient(how, operand, number * 3, number, nan, gradient);
+      const at::Tensor bytes =
+          at::empty({gradient_scratch_bytes(how, 1, /*stretched=*/false, at::kDouble)}, at::kByte);
+      store_gradient(how, operand, number * 3, number, nan, gradient, Scratch(bytes));
       EXPECT_EQ(gradient.item<double>(), 3);
     }
 }
