@@ -41,7 +41,7 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
 class SharedFile {
  public:
   SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport,
-             const Group& everyone)
+             const Members& everyone)
       : transport_(transport), everyone_(everyone) {
     if (path.empty()) return;
     if (transport.rank() == 0) writer_ = NpyWriter::create(path, type, shape);
@@ -60,13 +60,13 @@ class SharedFile {
 
  private:
   Transport& transport_;
-  const Group& everyone_;
+  const Members& everyone_;
   std::unique_ptr<NpyWriter> writer_;
 };
 
 void predict_rank(const PredictRequest& request, const Job& job, const Lowered& lowered,
                   const Dataset& data, Transport& transport) {
-  Group everyone;
+  Members everyone;
   for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
   ParameterStore parameters(job.graph(), lowered.programs.at(transport.rank()).parameters, job.seed,
                             job.real);

@@ -1,6 +1,7 @@
 #include "tessera/lower/posts.h"
 
 #include <algorithm>
+#include <span>
 
 #include "tessera/base/collective_rounds.h"
 #include "tessera/base/error.h"
@@ -14,12 +15,15 @@ int index_of(int rank, const Members& members) {
   return static_cast<int>(found - members.begin());
 }
 
-Posts posts_of(const CollectiveRound& round, const Members& members, int64_t element_bytes) {
+Posts posts_of(std::span<const CollectiveRound> rounds, const Members& members,
+               int64_t element_bytes) {
   Posts posts;
-  for (const auto& [member, elements] : round.sends)
-    posts.sends.push_back({members[member], elements.count * element_bytes});
-  for (const auto& [member, elements] : round.receives)
-    posts.receives.push_back({members[member], elements.count * element_bytes});
+  for (const CollectiveRound& round : rounds) {
+    for (const auto& [member, elements] : round.sends)
+      posts.sends.push_back({members[member], elements.count * element_bytes});
+    for (const auto& [member, elements] : round.receives)
+      posts.receives.push_back({members[member], elements.count * element_bytes});
+  }
   return posts;
 }
 
@@ -31,15 +35,18 @@ std::vector<Post> posts_of(const std::vector<Message>& messages, const Program& 
   return posts;
 }
 
-/// `round` is one of a reduction's two.
-template <class Round, class Reduce>
-Posts posts_of_round(const Round& round, const Reduce& reduce, const Program& program,
-                     at::ScalarType real) {
+/// The first round of a reduction, or all the others.
+template <class Reduce>
+Posts posts_of_rounds(const Reduce& reduce, const Program& program, at::ScalarType real,
+                      bool first) {
   const Buffer& buffer = program.buffers[reduce.buffer];
-  const int64_t bytes = element_bytes(buffer.element, real);
-  return posts_of(round(static_cast<int>(reduce.members.size()),
-                        index_of(program.rank, reduce.members), buffer.box.volume(), bytes),
-                  reduce.members, bytes);
+  const std::vector<CollectiveRound> rounds =
+      reduce_rounds(static_cast<int>(reduce.members.size()), index_of(program.rank, reduce.members),
+                    buffer.box.volume());
+  const size_t end_of_first = std::min<size_t>(1, rounds.size());
+  const std::span<const CollectiveRound> all(rounds);
+  return posts_of(first ? all.first(end_of_first) : all.subspan(end_of_first), reduce.members,
+                  element_bytes(buffer.element, real));
 }
 
 }  // namespace
@@ -51,16 +58,16 @@ Posts posts_of(const StartTransfer& transfer, const Program& program, at::Scalar
 Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType real) {
   const Buffer& buffer = program.buffers[gather.buffer];
   const int64_t row_bytes = buffer.box[1].size() * element_bytes(buffer.element, real);
-  return posts_of(gather_blocks(index_of(program.rank, gather.members), gather.rows),
+  return posts_of(gather_rounds(index_of(program.rank, gather.members), gather.rows),
                   gather.members, row_bytes);
 }
 
 Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real) {
-  return posts_of_round(reduce_terms, reduce, program, real);
+  return posts_of_rounds(reduce, program, real, true);
 }
 
 Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real) {
-  return posts_of_round(reduce_sums, reduce, program, real);
+  return posts_of_rounds(reduce, program, real, false);
 }
 
 }  // namespace tessera

@@ -25,9 +25,9 @@ struct Posts {
 
 Posts posts_of(const StartTransfer& transfer, const Program& program, at::ScalarType real);
 Posts posts_of(const StartGather& gather, const Program& program, at::ScalarType real);
-/// The first round; all there is of a small reduction.
+/// The first round.
 Posts posts_of(const StartReduce& reduce, const Program& program, at::ScalarType real);
-/// The second round of a large reduction, which begins when the first has ended.
+/// All other rounds.
 Posts posts_of(const FinishReduce& reduce, const Program& program, at::ScalarType real);
 /// Other instructions post nothing.
 template <class Other>

@@ -72,7 +72,7 @@ double gradient_norm(Transport& transport, const std::vector<Members>& holders,
   for (size_t id = 0; id < gradients.size(); ++id)
     if (gradients[id].defined() && holders[id].front() == transport.rank())
       squares[id] = sum_of_squares(gradients[id]);
-  Group everyone(transport.size());
+  Members everyone(transport.size());
   std::iota(everyone.begin(), everyone.end(), 0);
   // All terms of a parameter but one are zero, so its sum is exact.
   AllReduce sum(transport, everyone, squares.data(), static_cast<int64_t>(squares.size()),

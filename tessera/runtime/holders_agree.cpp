@@ -17,7 +17,7 @@ void check_holders_agree(Transport& transport, const Lowered& lowered,
       sums.push_back(program.rank == transport.rank() ? checksum(own[id]) : 0);
     block_bytes.push_back(static_cast<int64_t>(program.parameters.size() * sizeof(uint64_t)));
   }
-  Group everyone(transport.size());
+  Members everyone(transport.size());
   std::iota(everyone.begin(), everyone.end(), 0);
   AllGather gather(transport, everyone, block_bytes, sums.data());
   gather.finish();

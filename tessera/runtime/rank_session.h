@@ -28,13 +28,13 @@ class RankSession {
   ParameterStore& parameters() { return parameters_; }
   Executor& executor() { return *executor_; }
   const Program& program() const { return program_; }
-  const Group& everyone() const { return everyone_; }
+  const Members& everyone() const { return everyone_; }
 
  private:
   const Program& program_;
   TransportCounters counters_;
   std::unique_ptr<Transport> transport_;
-  Group everyone_;
+  Members everyone_;
   ParameterStore parameters_;
   std::unique_ptr<Executor> executor_;
 };

@@ -91,7 +91,7 @@ class Trainer {
   const TrainingJob& job_;
   Transport* transport_;
   std::string transport_name_;
-  Group everyone_;
+  Members everyone_;
   ParameterStore parameters_;
   std::unique_ptr<Optimiser> optimiser_;
   LearningRate learning_rate_;
