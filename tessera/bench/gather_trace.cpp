@@ -3,24 +3,24 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tessera/comm/group.h"
+#include "tessera/comm/membership.h"
 
 namespace tessera {
 namespace {
 
-/// Every member's text, in group order.
-std::vector<std::string> gather_text(Transport& transport, const Group& group,
+/// Every member's text, in the order of the members.
+std::vector<std::string> gather_text(Transport& transport, const Members& members,
                                      const std::string& own) {
-  const int member = member_of(transport, group);
-  std::vector<int64_t> sizes(group.size(), 0);
+  const int member = member_of(transport, members);
+  std::vector<int64_t> sizes(members.size(), 0);
   sizes[member] = static_cast<int64_t>(own.size());
-  AllGather(transport, group, std::vector<int64_t>(group.size(), sizeof(int64_t)), sizes.data())
+  AllGather(transport, members, std::vector<int64_t>(members.size(), sizeof(int64_t)), sizes.data())
       .finish();
 
   std::string all(std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), '\0');
   std::copy(own.begin(), own.end(),
             all.begin() + std::accumulate(sizes.begin(), sizes.begin() + member, int64_t{0}));
-  AllGather(transport, group, sizes, all.data()).finish();
+  AllGather(transport, members, sizes, all.data()).finish();
 
   std::vector<std::string> texts;
   size_t begin = 0;
@@ -33,10 +33,10 @@ std::vector<std::string> gather_text(Transport& transport, const Group& group,
 
 }  // namespace
 
-std::vector<TraceEvent> gather_trace(Transport& transport, const Group& group,
+std::vector<TraceEvent> gather_trace(Transport& transport, const Members& members,
                                      const std::vector<TraceEvent>& own) {
   std::vector<TraceEvent> events;
-  const std::vector<std::string> texts = gather_text(transport, group, events_to_json(own));
+  const std::vector<std::string> texts = gather_text(transport, members, events_to_json(own));
   for (const std::string& text : texts) {
     const std::vector<TraceEvent> of_rank = events_from_json(text);
     events.insert(events.end(), of_rank.begin(), of_rank.end());

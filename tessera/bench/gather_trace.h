@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-/// Collective over `group`: two all-gathers, of 8 bytes and of the events as JSON text. The events
-/// of all members in group order, on all of them.
-std::vector<TraceEvent> gather_trace(Transport& transport, const Group& group,
+/// Collective over `members`: two all-gathers, of 8 bytes and of the events as JSON text. The
+/// events of all members in their order, on all of them.
+std::vector<TraceEvent> gather_trace(Transport& transport, const Members& members,
                                      const std::vector<TraceEvent>& own);
 
 }  // namespace tessera

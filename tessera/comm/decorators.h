@@ -1,5 +1,6 @@
 #pragma once
-// Transports that wrap another one: to count, to slow down, to break.
+// Transports that wrap another one: to count, to slow down, to break. They see its messages, also
+// those that a collective is made of; a collective of the transport's own passes through them.
 
 #include <chrono>
 #include <cstdint>

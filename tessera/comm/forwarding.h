@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tessera/comm/collective.h"
 #include "tessera/comm/transport.h"
 
 namespace tessera {
@@ -18,6 +19,18 @@ class ForwardingTransport : public Transport {
   int size() const override { return inner_->size(); }
   Ticket start(const Batch& batch) override { return inner_->start(batch); }
   void finish(Ticket ticket) override { inner_->finish(ticket); }
+  std::unique_ptr<Collective> start_all_reduce(const AllReduceCall& call,
+                                               Transport& messages) override {
+    return inner_->start_all_reduce(call, messages);
+  }
+  std::unique_ptr<Collective> start_all_gather(const AllGatherCall& call,
+                                               Transport& messages) override {
+    return inner_->start_all_gather(call, messages);
+  }
+  std::unique_ptr<Collective> start_broadcast(const BroadcastCall& call,
+                                              Transport& messages) override {
+    return inner_->start_broadcast(call, messages);
+  }
   void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
 
  protected:

@@ -1,7 +1,8 @@
 #pragma once
-// The whole of what the runtime asks of a network: batches of point-to-point messages that start
-// without waiting and are finished later, with a limit on every wait. Collectives are built on it
-// (collectives.h), so that every transport gives the same bits and the same counts.
+// The whole of what the runtime asks of a network: batches of point-to-point messages, and
+// collectives, that start without waiting and are finished later, with a limit on every wait. A
+// transport that brings no collectives of its own makes them of messages. Callers start them
+// through collectives.h.
 //
 // Messages of an ordered pair of ranks match by order, not by tag: the n-th send from a to b meets
 // the n-th receive of b from a. The lowering's checker proves that programs keep that order.
@@ -23,6 +24,11 @@
 #include <vector>
 
 namespace tessera {
+
+class Collective;
+struct AllGatherCall;
+struct AllReduceCall;
+struct BroadcastCall;
 
 struct Send {
   int to = 0;
@@ -70,6 +76,17 @@ class Transport {
   /// when a peer failed, the sizes of a pair of messages differ, or the transport's timeout has
   /// passed.
   virtual void finish(Ticket ticket) = 0;
+
+  /// Collectives over `call.members`. The defaults are rounds of messages of `messages`, which is
+  /// this transport or the outermost of the decorators around it: they see those messages, while
+  /// collectives of a transport's own pass through them. Failures are as those of start() and
+  /// finish().
+  virtual std::unique_ptr<Collective> start_all_reduce(const AllReduceCall& call,
+                                                       Transport& messages);
+  virtual std::unique_ptr<Collective> start_all_gather(const AllGatherCall& call,
+                                                       Transport& messages);
+  virtual std::unique_ptr<Collective> start_broadcast(const BroadcastCall& call,
+                                                      Transport& messages);
 
   /// Tells all ranks that this one cannot go on; their present and future waits throw CommError
   /// with this rank and `reason`. Does not wait for a peer, never throws. The first reason wins.

@@ -13,13 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/members.h"
 #include "tessera/graph/value_type.h"
 #include "tessera/plan/schedule_kind.h"
 
 namespace tessera {
-
-/// Ranks that do something together, ascending.
-using Members = std::vector<int>;
 
 struct Plan {
   int64_t data = 1;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tessera/comm/collectives.h"
+#include "tessera/comm/outstanding.h"
 #include "tessera/report/trace_recorder.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/parameter_store.h"

@@ -21,7 +21,7 @@ Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transpo
                 transport, {job.real}) {}
 
 void Validator::sum_over_ranks(std::vector<double>* numbers) {
-  Group everyone(transport_->size());
+  Members everyone(transport_->size());
   std::iota(everyone.begin(), everyone.end(), 0);
   AllReduce sum(*transport_, everyone, numbers->data(), static_cast<int64_t>(numbers->size()),
                 SumType::kFloat64);

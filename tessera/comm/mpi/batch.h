@@ -7,29 +7,24 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/comm/posted_message.h"
+
 namespace tessera::mpi {
 
 using Clock = std::chrono::steady_clock;
 
-enum class Direction { kSend, kReceive };
-
 struct StartedBatch;
 
-struct Message {
-  Direction direction = Direction::kSend;
-  int peer = 0;
-  const char* source = nullptr;  // of a send
-  char* target = nullptr;        // of a receive
-  int64_t bytes = 0;
+struct CarriedMessage : PostedMessage {
   StartedBatch* batch = nullptr;
   int64_t chunks_left = 0;  // on the wire; the communication thread's own
   bool settled = false;     // under the station's lock
 };
 
 struct StartedBatch {
-  std::vector<Message> messages;    // does not grow after posting: the courier points into it
-  int64_t num_unsettled = 0;        // under the station's lock
-  Clock::time_point last_progress;  // under the station's lock
+  std::vector<CarriedMessage> messages;  // does not grow after posting: the courier points into it
+  int64_t num_unsettled = 0;             // under the station's lock
+  Clock::time_point last_progress;       // under the station's lock
 };
 
 }  // namespace tessera::mpi

@@ -28,11 +28,11 @@ Courier::Courier(Wire& wire, int64_t chunk_bytes, CourierEvents events)
     : wire_(wire), chunk_bytes_(chunk_bytes), events_(std::move(events)), peers_(wire.size()) {}
 
 void Courier::post(StartedBatch& batch) {
-  for (Message& message : batch.messages)
-    message.direction == Direction::kSend ? post_send(message) : post_receive(message);
+  for (CarriedMessage& message : batch.messages)
+    message.as == PostedAs::kSend ? post_send(message) : post_receive(message);
 }
 
-void Courier::post_send(Message& message) {
+void Courier::post_send(CarriedMessage& message) {
   Peer& peer = peers_[message.peer];
   const bool small = message.bytes <= kSmallBytes;
   auto envelope = std::make_shared<Envelope>();
@@ -49,13 +49,13 @@ void Courier::post_send(Message& message) {
   peer.uncleared.push_back(&message);
   wire_.receive(Channel::kClear, message.peer, nullptr, 0, [this, &peer](const Arrival& arrival) {
     if (stopped_ || arrival.cancelled) return;
-    Message& cleared = *peer.uncleared.front();
+    CarriedMessage& cleared = *peer.uncleared.front();
     peer.uncleared.pop_front();
     send_data(cleared);
   });
 }
 
-void Courier::post_receive(Message& message) {
+void Courier::post_receive(CarriedMessage& message) {
   Peer& peer = peers_[message.peer];
   auto expected = std::make_shared<Expected>();
   expected->message = &message;
@@ -80,18 +80,16 @@ void Courier::envelopes_arrived(Peer& peer) {
   }
 }
 
-void Courier::accept(Message& message, const Envelope& envelope) {
+void Courier::accept(CarriedMessage& message, const Envelope& envelope) {
   if (envelope.bytes != message.bytes)
-    return events_.mismatched(fmt::format(
-        "the message from rank {} to rank {} has {} bytes at the sender and {} bytes at "
-        "the receiver; both must post the same messages in the same order",
-        message.peer, wire_.rank(), envelope.bytes, message.bytes));
+    return events_.mismatched(
+        size_mismatch(message.peer, wire_.rank(), envelope.bytes, message.bytes));
   if (message.bytes > kSmallBytes) return receive_data(message, envelope.chunk_bytes);
   std::copy_n(envelope.content, message.bytes, message.target);
   events_.settled(message);
 }
 
-void Courier::receive_data(Message& message, int64_t chunk_bytes) {
+void Courier::receive_data(CarriedMessage& message, int64_t chunk_bytes) {
   Peer& peer = peers_[message.peer];
   message.chunks_left = num_chunks(message.bytes, chunk_bytes);
   for (int64_t begin = 0; begin < message.bytes; begin += chunk_bytes) {
@@ -108,7 +106,7 @@ void Courier::receive_data(Message& message, int64_t chunk_bytes) {
   wire_.send(Channel::kClear, message.peer, nullptr, 0, [](const Arrival&) {});
 }
 
-void Courier::send_data(Message& message) {
+void Courier::send_data(CarriedMessage& message) {
   PeerCounts& counts = peers_[message.peer].counts;
   message.chunks_left = num_chunks(message.bytes, chunk_bytes_);
   for (int64_t begin = 0; begin < message.bytes; begin += chunk_bytes_) {
@@ -122,7 +120,7 @@ void Courier::send_data(Message& message) {
   }
 }
 
-void Courier::chunk_done(Message& message) {
+void Courier::chunk_done(CarriedMessage& message) {
   if (stopped_) return;
   --message.chunks_left == 0 ? events_.settled(message) : events_.progressed(message);
 }

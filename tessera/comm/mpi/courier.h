@@ -32,8 +32,8 @@
 namespace tessera::mpi {
 
 struct CourierEvents {
-  std::function<void(Message&)> settled;               // the message's memory is free again
-  std::function<void(Message&)> progressed;            // a chunk of it has moved
+  std::function<void(CarriedMessage&)> settled;        // the message's memory is free again
+  std::function<void(CarriedMessage&)> progressed;     // a chunk of it has moved
   std::function<void(const std::string&)> mismatched;  // the world cannot go on
 };
 
@@ -64,25 +64,25 @@ class Courier {
   struct Envelope;
   /// A receive, in the order of posting, until its envelope has been dealt with.
   struct Expected {
-    Message* message = nullptr;
+    CarriedMessage* message = nullptr;
     std::shared_ptr<Envelope> envelope;
     bool arrived = false;
   };
   struct Peer {
     PeerCounts counts;
-    std::deque<Message*> uncleared;  // long sends that wait for their clear
+    std::deque<CarriedMessage*> uncleared;  // long sends that wait for their clear
     std::deque<std::shared_ptr<Expected>> expected;
     int64_t chunks_expected = 0;
     std::map<int64_t, RequestId> data_receives;  // on the wire, by number of the chunk
   };
 
-  void post_send(Message& message);
-  void post_receive(Message& message);
+  void post_send(CarriedMessage& message);
+  void post_receive(CarriedMessage& message);
   void envelopes_arrived(Peer& peer);
-  void accept(Message& message, const Envelope& envelope);
-  void send_data(Message& message);
-  void receive_data(Message& message, int64_t chunk_bytes);
-  void chunk_done(Message& message);
+  void accept(CarriedMessage& message, const Envelope& envelope);
+  void send_data(CarriedMessage& message);
+  void receive_data(CarriedMessage& message, int64_t chunk_bytes);
+  void chunk_done(CarriedMessage& message);
 
   Wire& wire_;
   int64_t chunk_bytes_;

@@ -118,14 +118,14 @@ void Desk::doze(Clock::time_point deadline) {
   ordered_.wait_until(lock, deadline, [this] { return has_orders_; });
 }
 
-void Desk::settle(Message& message) {
+void Desk::settle(CarriedMessage& message) {
   Lock lock(mutex_);
   message.settled = true;
   message.batch->last_progress = Clock::now();
   if (--message.batch->num_unsettled == 0 && waiting_for_ == message.batch) changed_.notify_all();
 }
 
-void Desk::progress(Message& message) {
+void Desk::progress(CarriedMessage& message) {
   Lock lock(mutex_);
   message.batch->last_progress = Clock::now();
 }
@@ -135,7 +135,7 @@ std::optional<Desk::Wait> Desk::current_wait() {
   if (!waiting_for_ || waiting_for_->num_unsettled == 0) return {};
   Wait wait;
   wait.since = std::max(waiting_since_, waiting_for_->last_progress);
-  for (const Message& message : waiting_for_->messages)
+  for (const CarriedMessage& message : waiting_for_->messages)
     if (!message.settled) wait.messages.push_back(message);
   return wait;
 }

@@ -53,7 +53,7 @@ class Desk {
   };
   /// What the rank's thread is waiting for: the messages that have not moved yet.
   struct Wait {
-    std::vector<Message> messages;
+    std::vector<PostedMessage> messages;
     Clock::time_point since;  // nothing has moved since then
   };
 
@@ -62,8 +62,8 @@ class Desk {
   Orders take_orders();
   /// Sleeps until `deadline` or the next order.
   void doze(Clock::time_point deadline);
-  void settle(Message& message);
-  void progress(Message& message);
+  void settle(CarriedMessage& message);
+  void progress(CarriedMessage& message);
   std::optional<Wait> current_wait();
   void set_failure(Failure failure);
   void release();

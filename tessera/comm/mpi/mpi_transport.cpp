@@ -25,21 +25,10 @@ std::thread start_without_signals(std::shared_ptr<Desk> desk, const Options& opt
   return thread;
 }
 
-std::unique_ptr<StartedBatch> prepare(const Batch& batch) {
+std::unique_ptr<StartedBatch> prepare(const std::vector<PostedMessage>& messages) {
   auto started = std::make_unique<StartedBatch>();
-  started->messages.reserve(batch.sends.size() + batch.receives.size());
-  for (const Send& send : batch.sends)
-    started->messages.push_back({.direction = Direction::kSend,
-                                 .peer = send.to,
-                                 .source = static_cast<const char*>(send.data),
-                                 .bytes = send.bytes,
-                                 .batch = started.get()});
-  for (const Receive& receive : batch.receives)
-    started->messages.push_back({.direction = Direction::kReceive,
-                                 .peer = receive.from,
-                                 .target = static_cast<char*>(receive.data),
-                                 .bytes = receive.bytes,
-                                 .batch = started.get()});
+  for (const PostedMessage& message : messages)
+    started->messages.push_back({message, started.get()});
   started->num_unsettled = std::ssize(started->messages);
   return started;
 }
@@ -63,21 +52,11 @@ MpiTransport::~MpiTransport() {
   if (thread_.joinable()) end();
 }
 
-void MpiTransport::check(const Batch& batch) const {
-  for (const Send& send : batch.sends)
-    TESSERA_CHECK(send.to >= 0 && send.to < size() && send.bytes >= 0,
-                  "rank {}/{} sends {} bytes to rank {}", rank(), size(), send.bytes, send.to);
-  for (const Receive& receive : batch.receives)
-    TESSERA_CHECK(receive.from >= 0 && receive.from < size() && receive.bytes >= 0,
-                  "rank {}/{} receives {} bytes from rank {}", rank(), size(), receive.bytes,
-                  receive.from);
-}
-
 Ticket MpiTransport::start(const Batch& batch) {
-  check(batch);
+  const std::vector<PostedMessage> messages = posted_messages(batch, *this);
   if (const auto failure = desk_->failure()) throw_failure(*failure);
   const Ticket ticket = next_ticket_++;
-  StartedBatch& started = *(started_[ticket] = prepare(batch));
+  StartedBatch& started = *(started_[ticket] = prepare(messages));
   if (started.num_unsettled > 0) desk_->post(started);
   return ticket;
 }

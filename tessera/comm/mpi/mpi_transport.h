@@ -28,7 +28,6 @@ class MpiTransport : public Transport {
   void leave();
 
  private:
-  void check(const Batch& batch) const;
   void end() noexcept;
   [[noreturn]] void throw_failure(const Failure& failure);
 

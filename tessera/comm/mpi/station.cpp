@@ -51,8 +51,8 @@ void Station::run() noexcept {
 
 void Station::serve() {
   CourierEvents events;
-  events.settled = [this](Message& message) { desk_->settle(message); };
-  events.progressed = [this](Message& message) { desk_->progress(message); };
+  events.settled = [this](CarriedMessage& message) { desk_->settle(message); };
+  events.progressed = [this](CarriedMessage& message) { desk_->progress(message); };
   events.mismatched = [this](const std::string& text) { fail({-1, text}, FailureKind::kFound); };
   courier_.emplace(*wire_, options_.chunk_bytes, std::move(events));
   // Half the timeout, so that the silent rank is named before waits run out of time.
@@ -88,7 +88,7 @@ void Station::carry_out(const Desk::Orders& orders) {
   for (StartedBatch* batch : orders.batches) {
     if (failed_) break;
     courier_->post(*batch);
-    for (const Message& message : batch->messages) check_departed(message.peer);
+    for (const CarriedMessage& message : batch->messages) check_departed(message.peer);
   }
   if (orders.leave && !leaving_) say_bye();
 }
@@ -109,7 +109,7 @@ void Station::handle(int from, const Control& control) {
     case ControlKind::kPing: {
       Control pong{.kind = ControlKind::kPong};
       if (const auto wait = desk_->current_wait())
-        for (const Message& message : wait->messages) pong.waits_for.push_back(message.peer);
+        for (const PostedMessage& message : wait->messages) pong.waits_for.push_back(message.peer);
       return tell(from, pong);
     }
     case ControlKind::kPong:
@@ -142,7 +142,7 @@ void Station::look_after_wait(Clock::time_point now) {
   const auto wait = desk_->current_wait();
   std::vector<int> waited_for;
   if (wait)
-    for (const Message& message : wait->messages) waited_for.push_back(message.peer);
+    for (const PostedMessage& message : wait->messages) waited_for.push_back(message.peer);
   for (int peer = 0; leaving_ && peer < wire_->size(); ++peer)
     if (!departed_[peer]) waited_for.push_back(peer);
   for (int peer : watch_->ask(waited_for, now))
@@ -158,18 +158,8 @@ void Station::look_after_wait(Clock::time_point now) {
 }
 
 std::string Station::timeout_text(const Desk::Wait& wait) const {
-  constexpr size_t kMostListed = 8;
-  std::string list;
-  for (size_t i = 0; i < wait.messages.size() && i < kMostListed; ++i) {
-    const Message& message = wait.messages[i];
-    const bool send = message.direction == Direction::kSend;
-    list += fmt::format("{}to {} {} bytes {} rank {}", i > 0 ? ", " : "", send ? "send" : "receive",
-                        message.bytes, send ? "to" : "from", message.peer);
-  }
-  if (wait.messages.size() > kMostListed)
-    list += fmt::format(" and {} more", wait.messages.size() - kMostListed);
   return fmt::format("waited {} ms in vain {}; {}. Look there first, or raise the timeout",
-                     options_.timeout.count(), list,
+                     options_.timeout.count(), list_messages(wait.messages),
                      threads::explain_stall(watch_->graph(), wire_->rank()));
 }
 

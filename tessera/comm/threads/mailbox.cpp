@@ -2,7 +2,7 @@
 
 namespace tessera::threads {
 
-void settle(Message& message) {
+void settle(MailedMessage& message) {
   Desk& desk = *message.batch->desk;
   bool last = false;
   {
@@ -13,10 +13,10 @@ void settle(Message& message) {
   if (last) desk.changed.notify_all();
 }
 
-Message* Mailbox::post(Message& message) {
+MailedMessage* Mailbox::post(MailedMessage& message) {
   std::lock_guard lock(mutex_);
-  if (first_ && first_->direction != message.direction) {
-    Message* met = first_;
+  if (first_ && first_->as != message.as) {
+    MailedMessage* met = first_;
     first_ = met->next;
     if (!first_) last_ = nullptr;
     return met;
@@ -26,10 +26,10 @@ Message* Mailbox::post(Message& message) {
   return nullptr;
 }
 
-bool Mailbox::withdraw(const Message& message) {
+bool Mailbox::withdraw(const MailedMessage& message) {
   std::lock_guard lock(mutex_);
-  Message* previous = nullptr;
-  for (Message* here = first_; here; previous = here, here = here->next) {
+  MailedMessage* previous = nullptr;
+  for (MailedMessage* here = first_; here; previous = here, here = here->next) {
     if (here != &message) continue;
     (previous ? previous->next : first_) = here->next;
     if (last_ == here) last_ = previous;

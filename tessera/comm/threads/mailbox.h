@@ -16,6 +16,8 @@
 #include <optional>
 #include <vector>
 
+#include "tessera/comm/posted_message.h"
+
 namespace tessera::threads {
 
 struct StartedBatch;
@@ -27,38 +29,30 @@ struct Desk {
   const StartedBatch* waiting_for = nullptr;  // under `mutex`; for the diagnosis of a stall
 };
 
-enum class Direction { kSend, kReceive };
-
-struct Message {
-  Direction direction = Direction::kSend;
-  int peer = 0;
-  const void* source = nullptr;  // of a send
-  void* target = nullptr;        // of a receive
-  int64_t bytes = 0;
+struct MailedMessage : PostedMessage {
   StartedBatch* batch = nullptr;
-
-  Message* next = nullptr;     // in the mailbox; under its lock
-  Message* partner = nullptr;  // set on the second comer; only its thread reads it
-  bool settled = false;        // under the desk's lock
+  MailedMessage* next = nullptr;     // in the mailbox; under its lock
+  MailedMessage* partner = nullptr;  // set on the second comer; only its thread reads it
+  bool settled = false;              // under the desk's lock
 };
 
 struct StartedBatch {
   Desk* desk = nullptr;
-  std::vector<Message> messages;  // does not grow after posting: mailboxes point into it
-  int64_t num_unsettled = 0;      // under the desk's lock
+  std::vector<MailedMessage> messages;  // does not grow after posting: mailboxes point into it
+  int64_t num_unsettled = 0;            // under the desk's lock
 };
 
 /// Ends the use of a message's memory and wakes its rank when the whole batch is done. The message
 /// may be gone when this returns.
-void settle(Message& message);
+void settle(MailedMessage& message);
 
 class Mailbox {
  public:
   /// Takes out and returns the message that this one meets; otherwise queues it and returns null.
-  Message* post(Message& message);
+  MailedMessage* post(MailedMessage& message);
 
   /// Takes the message out if it still waits here.
-  bool withdraw(const Message& message);
+  bool withdraw(const MailedMessage& message);
 
   /// Size of the first message that waits here, if any.
   std::optional<int64_t> waiting_bytes();
@@ -67,8 +61,8 @@ class Mailbox {
   std::mutex mutex_;
   // All of one direction: two of different directions would have met. Linked through the messages,
   // so that posting cannot fail and an idle mailbox of a large world costs little.
-  Message* first_ = nullptr;
-  Message* last_ = nullptr;
+  MailedMessage* first_ = nullptr;
+  MailedMessage* last_ = nullptr;
 };
 
 }  // namespace tessera::threads

@@ -22,9 +22,8 @@ class RankTransport : public Transport {
   void abort(const std::string& reason) noexcept override;
 
  private:
-  void check(const Batch& batch) const;
-  Mailbox& mailbox_of(const Message& message);
-  void move(Message& own, Message& met) noexcept;
+  Mailbox& mailbox_of(const MailedMessage& message);
+  void move(MailedMessage& own, MailedMessage& met) noexcept;
   bool wait(StartedBatch& batch);
   std::string timeout_text(const StartedBatch& batch);
   void withdraw_all() noexcept;

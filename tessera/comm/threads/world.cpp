@@ -51,24 +51,23 @@ void World::leave(int rank) noexcept {
   left_[rank] = true;
   for (int peer = 0; peer < size_ && !aborted(); ++peer) {
     if (const auto bytes = mailbox(rank, peer).waiting_bytes())
-      abort_left(rank, peer, Direction::kReceive, *bytes);
+      abort_left(rank, peer, PostedAs::kReceive, *bytes);
     if (const auto bytes = mailbox(peer, rank).waiting_bytes())
-      abort_left(rank, peer, Direction::kSend, *bytes);
+      abort_left(rank, peer, PostedAs::kSend, *bytes);
   }
 }
 
 // The peer may have met the message and left since it was queued: only one that still waits does so
 // in vain.
-void World::check_peer_present(int rank, const Message& message) noexcept {
+void World::check_peer_present(int rank, const MailedMessage& message) noexcept {
   if (!left_[message.peer]) return;
-  const bool receive = message.direction == Direction::kReceive;
+  const bool receive = message.as == PostedAs::kReceive;
   Mailbox& shared = receive ? mailbox(message.peer, rank) : mailbox(rank, message.peer);
-  if (const auto bytes = shared.waiting_bytes())
-    abort_left(message.peer, rank, message.direction, *bytes);
+  if (const auto bytes = shared.waiting_bytes()) abort_left(message.peer, rank, message.as, *bytes);
 }
 
-void World::abort_left(int left, int waiting, Direction waiting_for, int64_t bytes) noexcept {
-  const bool receive = waiting_for == Direction::kReceive;
+void World::abort_left(int left, int waiting, PostedAs waiting_for, int64_t bytes) noexcept {
+  const bool receive = waiting_for == PostedAs::kReceive;
   abort(left, fmt::format("it ended while rank {} {} {} bytes {} it; all ranks must post the same "
                           "messages",
                           waiting, receive ? "expects" : "has", bytes, receive ? "from" : "for"));
@@ -80,7 +79,7 @@ WaitGraph World::wait_graph() {
     std::lock_guard lock(desks_[rank].mutex);
     const StartedBatch* batch = desks_[rank].waiting_for;
     if (!batch) continue;
-    for (const Message& message : batch->messages)
+    for (const MailedMessage& message : batch->messages)
       if (!message.settled) graph[rank].push_back(message.peer);
   }
   return graph;

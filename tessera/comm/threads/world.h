@@ -40,12 +40,12 @@ class World {
   /// match, so it aborts the world at once rather than run into the timeout.
   void leave(int rank) noexcept;
   /// To be called after `message` of `rank` was queued.
-  void check_peer_present(int rank, const Message& message) noexcept;
+  void check_peer_present(int rank, const MailedMessage& message) noexcept;
 
   WaitGraph wait_graph();
 
  private:
-  void abort_left(int left, int waiting, Direction waiting_for, int64_t bytes) noexcept;
+  void abort_left(int left, int waiting, PostedAs waiting_for, int64_t bytes) noexcept;
 
   int size_;
   std::chrono::milliseconds timeout_;

@@ -15,7 +15,7 @@ class Leaving : public WatchedTest {
   static constexpr threads::Options kLong{std::chrono::minutes(10)};
 };
 
-const Group kAll = {0, 1, 2, 3};
+const Members kAll = {0, 1, 2, 3};
 
 TEST_F(Leaving, AnExceptionOfOneRankEndsAll) {
   const Outcome outcome = outcome_of(4, kLong, [](Transport& transport) {
@@ -100,15 +100,15 @@ TEST_F(Leaving, FutureCallsThrowAfterAnAbort) {
 /// the peer had met the message and left in between, and was taken for one that had failed.
 TEST_F(Leaving, APeerThatMetTheMessageMayLeaveBeforeItsPosterLooks) {
   threads::World world(2, kLong);
-  threads::Message receive{.direction = threads::Direction::kReceive, .peer = 1, .bytes = 8};
-  threads::Message send{.direction = threads::Direction::kSend, .peer = 0, .bytes = 8};
+  threads::MailedMessage receive{{.as = PostedAs::kReceive, .peer = 1, .bytes = 8}};
+  threads::MailedMessage send{{.as = PostedAs::kSend, .peer = 0, .bytes = 8}};
   ASSERT_EQ(world.mailbox(1, 0).post(receive), nullptr);
   ASSERT_EQ(world.mailbox(1, 0).post(send), &receive);
   world.leave(1);
   world.check_peer_present(0, receive);
   EXPECT_FALSE(world.aborted());
 
-  threads::Message late{.direction = threads::Direction::kReceive, .peer = 1, .bytes = 8};
+  threads::MailedMessage late{{.as = PostedAs::kReceive, .peer = 1, .bytes = 8}};
   ASSERT_EQ(world.mailbox(1, 0).post(late), nullptr);
   world.check_peer_present(0, late);
   EXPECT_TRUE(world.aborted());

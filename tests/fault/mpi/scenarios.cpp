@@ -23,8 +23,8 @@ namespace {
 using Arguments = std::vector<std::string>;
 using Scenario = std::function<void(Transport&, const Arguments&)>;
 
-Group everyone(const Transport& transport) {
-  Group group;
+Members everyone(const Transport& transport) {
+  Members group;
   for (int rank = 0; rank < transport.size(); ++rank) group.push_back(rank);
   return group;
 }

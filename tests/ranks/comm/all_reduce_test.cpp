@@ -1,17 +1,14 @@
-// Sums over groups: equal to the serial sum in rank order, bit by bit, on every rank; and as much
-// traffic as promised.
+// Sums over members: the bits of the fold that is promised, on every rank, and as much traffic as
+// promised.
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <string>
 
+#include "tessera/base/collective_rounds.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/collectives.h"
-#include "tessera/comm/decorators.h"
-#include "tessera/comm/threads/threads.h"
-#include "tests/ranks/comm/pattern.h"
-#include "tests/ranks/comm/traffic.h"
+#include "tests/ranks/comm/recorded_world.h"
+#include "tests/ranks/comm/sums.h"
 #include "tests/ranks/comm/watched.h"
 
 namespace tessera::all_reduce_test {
@@ -19,83 +16,77 @@ namespace {
 
 class AllReduceTest : public WatchedTest {};
 
+/// The members sum; the other ranks of the world of 9 do nothing.
 template <class T>
-constexpr SumType kTypeOf = sizeof(T) == 4 ? SumType::kFloat32 : SumType::kFloat64;
-
-/// What `rank` contributes: of widely different sizes, so that the order of a sum shows in its
-/// bits.
-template <class T>
-std::vector<T> terms_of(int rank, int64_t count) {
-  std::mt19937_64 random(rank * 7919 + count);
-  std::vector<T> terms(count);
-  for (T& term : terms) {
-    const double mantissa = static_cast<double>(random()) / 1e19 - 0.9;
-    term = static_cast<T>(mantissa * std::pow(10.0, static_cast<double>(random() % 9)));
-  }
-  return terms;
-}
-
-template <class T>
-std::vector<T> serial_sum(const Group& group, int64_t count) {
-  std::vector<T> sum = terms_of<T>(group[0], count);
-  for (size_t i = 1; i < group.size(); ++i) {
-    const std::vector<T> terms = terms_of<T>(group[i], count);
-    for (int64_t k = 0; k < count; ++k) sum[k] += terms[k];
-  }
-  return sum;
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
-/// Members of `group` sum; the other ranks of the world of 9 do nothing.
-template <class T>
-void expect_sums(const Group& group, const std::vector<int64_t>& counts) {
-  auto world = threads::create(9);
-  std::vector<TransportCounters> counters(9);
-  for (int rank = 0; rank < 9; ++rank)
-    world[rank] = recording(std::move(world[rank]), &counters[rank]);
+void expect_sums(const Members& members, const std::vector<int64_t>& counts) {
   for (int64_t count : counts) {
-    const std::vector<T> expected = serial_sum<T>(group, count);
-    for (auto& counter : counters) counter = {};
-    threads::run_ranks(world, [&](Transport& transport) {
-      const auto self = std::find(group.begin(), group.end(), transport.rank());
-      if (self == group.end()) return;
-      SCOPED_TRACE("group of " + std::to_string(group.size()) + ", count " + std::to_string(count));
+    SCOPED_TRACE(testing::Message() << members.size() << " members, " << count << " elements");
+    const std::vector<T> expected = folded_sum<T>(members, count);
+    RecordedWorld world(9);
+    threads::run_ranks(world.transports, [&](Transport& transport) {
+      if (!std::count(members.begin(), members.end(), transport.rank())) return;
       std::vector<T> data = terms_of<T>(transport.rank(), count);
-      AllReduce reduce(transport, group, data.data(), count, kTypeOf<T>);
+      AllReduce reduce(transport, members, data.data(), count, kTypeOf<T>);
       reduce.finish();
       EXPECT_TRUE(same_bits(data, expected)) << "rank " << transport.rank();
-      const Traffic promised =
-          all_reduce_traffic(group.size(), self - group.begin(), count, sizeof(T));
-      const TransportCounters& counted = counters[transport.rank()];
-      EXPECT_EQ(counted.messages, promised.messages);
-      EXPECT_EQ(counted.bytes_sent, promised.bytes);
+    });
+    world.expect(all_reduce_traffic(std::ssize(members), count * static_cast<int64_t>(sizeof(T))));
+  }
+}
+
+const std::vector<Members> kMembers = {{4},
+                                       {0, 1},
+                                       {1, 8},
+                                       {0, 3, 5},
+                                       {2, 3, 4, 7},
+                                       {0, 1, 4, 6, 8},
+                                       {0, 1, 2, 3, 4, 5, 6},
+                                       {0, 1, 2, 3, 4, 5, 6, 7, 8}};
+
+// Fewer than members, and not multiples of any number of them.
+const std::vector<int64_t> kCounts = {0, 1, 2, 5, 8, 513, 4099, 100'003};
+
+TEST_F(AllReduceTest, EqualsTheFoldOnEveryRankFloat32) {
+  for (const Members& members : kMembers) expect_sums<float>(members, kCounts);
+}
+
+TEST_F(AllReduceTest, EqualsTheFoldOnEveryRankFloat64) {
+  for (const Members& members : kMembers) expect_sums<double>(members, kCounts);
+}
+
+// Whole numbers are summed without rounding in any order, so this knows nothing of the pattern.
+TEST_F(AllReduceTest, SumsWholeNumbersExactlyInWorldsOfAnySize) {
+  for (int size = 1; size <= 17; ++size) {
+    Members all;
+    for (int rank = 0; rank < size; ++rank) all.push_back(rank);
+    threads::run_ranks(size, [&](Transport& transport) {
+      std::vector<double> data(3 * size + 1);
+      for (size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<double>((transport.rank() + 1) * (i + 1));
+      AllReduce reduce(transport, all, data.data(), std::ssize(data), SumType::kFloat64);
+      reduce.finish();
+      for (size_t i = 0; i < data.size(); ++i)
+        EXPECT_EQ(data[i], static_cast<double>(size * (size + 1) / 2 * (i + 1)));
     });
   }
 }
 
-const std::vector<Group> kGroups = {{4},
-                                    {0, 1},
-                                    {1, 8},
-                                    {0, 3, 5},
-                                    {2, 3, 4, 7},
-                                    {0, 1, 2, 3, 4, 5, 6},
-                                    {0, 1, 2, 3, 4, 5, 6, 7, 8}};
-
-// Around the limit between small and large, and not multiples of any group.
-const std::vector<int64_t> kCounts = {0,   1,    2,    5,    8,    511,    512,
-                                      513, 1023, 1024, 1025, 4099, 100'003};
-
-TEST_F(AllReduceTest, EqualsTheSerialSumInRankOrderFloat32) {
-  for (const Group& group : kGroups) expect_sums<float>(group, kCounts);
-}
-
-TEST_F(AllReduceTest, EqualsTheSerialSumInRankOrderFloat64) {
-  for (const Group& group : kGroups) expect_sums<double>(group, kCounts);
+TEST_F(AllReduceTest, NeedsNoMoreScratchThanItAsksFor) {
+  constexpr int64_t kCount = 1003;
+  const Members all = {0, 1, 2, 3, 4, 5};
+  const std::vector<double> expected = folded_sum<double>(all, kCount);
+  threads::run_ranks(6, [&](Transport& transport) {
+    constexpr double kUntouched = -7;
+    const int64_t scratch_count = reduce_scratch(6, transport.rank(), kCount);
+    std::vector<double> scratch(scratch_count + 1, kUntouched);
+    std::vector<double> data = terms_of<double>(transport.rank(), kCount);
+    AllReduce reduce(transport, all, data.data(), kCount, SumType::kFloat64, scratch.data());
+    reduce.finish();
+    EXPECT_TRUE(same_bits(data, expected));
+    EXPECT_EQ(std::count(scratch.begin(), scratch.end(), kUntouched), 1)
+        << "all of the scratch is used, and nothing behind it";
+    EXPECT_EQ(scratch.back(), kUntouched);
+  });
 }
 
 TEST_F(AllReduceTest, KeepsNegativeZero) {
@@ -107,22 +98,11 @@ TEST_F(AllReduceTest, KeepsNegativeZero) {
   });
 }
 
-// More ranks than elements in the large algorithm: some chunks are empty. 513 doubles are the
-// smallest large sum, which would take 514 threads, so only the formula is looked at.
-TEST_F(AllReduceTest, TrafficWithEmptyChunks) {
-  constexpr int64_t kCount = 513;
-  constexpr int kSize = 600;
-  const Traffic with_chunk = all_reduce_traffic(kSize, 0, kCount, sizeof(double));
-  EXPECT_EQ(with_chunk, (Traffic{512 + 599, (512 + 599) * 8}));
-  const Traffic without = all_reduce_traffic(kSize, 599, kCount, sizeof(double));
-  EXPECT_EQ(without, (Traffic{513, 513 * 8}));
-}
-
-TEST_F(AllReduceTest, ManyOverlapOnDifferentGroups) {
+TEST_F(AllReduceTest, ManyOverlapOnDifferentMembers) {
   threads::run_ranks(4, [](Transport& transport) {
     const int rank = transport.rank();
-    const Group all = {0, 1, 2, 3};
-    const Group half = rank < 2 ? Group{0, 1} : Group{2, 3};
+    const Members all = {0, 1, 2, 3};
+    const Members half = rank < 2 ? Members{0, 1} : Members{2, 3};
     constexpr int kNumSums = 20;
     std::vector<std::vector<float>> data;
     for (int n = 0; n < kNumSums; ++n) data.push_back(terms_of<float>(rank, 100 * n * n));
@@ -132,15 +112,33 @@ TEST_F(AllReduceTest, ManyOverlapOnDifferentGroups) {
                         SumType::kFloat32);
     for (AllReduce& sum : sums) sum.finish();
     for (int n = 0; n < kNumSums; ++n)
-      EXPECT_TRUE(same_bits(data[n], serial_sum<float>(n % 2 ? half : all, 100 * n * n)));
+      EXPECT_TRUE(same_bits(data[n], folded_sum<float>(n % 2 ? half : all, 100 * n * n)));
   });
 }
 
-TEST_F(AllReduceTest, AWrongGroupIsNamed) {
+// Of one element only member 0 has a block: the others' first rounds differ, some are empty. A sum
+// in between must not take the messages of another one for its own.
+TEST_F(AllReduceTest, OverlapsWithSumsOfFewerElementsThanMembers) {
+  const Members all = {0, 1, 2, 3, 4};
+  threads::run_ranks(5, [&](Transport& transport) {
+    std::vector<std::vector<double>> data;
+    for (int64_t count : {1, 4, 1, 700, 2, 1})
+      data.push_back(terms_of<double>(transport.rank(), count));
+    std::vector<AllReduce> sums;
+    for (auto& terms : data)
+      sums.emplace_back(transport, all, terms.data(), std::ssize(terms), SumType::kFloat64);
+    for (AllReduce& sum : sums) sum.finish();
+    for (const auto& sum : data)
+      EXPECT_TRUE(same_bits(sum, folded_sum<double>(all, std::ssize(sum))));
+  });
+}
+
+TEST_F(AllReduceTest, WrongMembersAreNamed) {
   auto world = threads::create(3);
   double data = 0;
-  for (const Group& group : {Group{}, Group{1, 2}, Group{1, 0}, Group{0, 0}, Group{0, 3}})
-    EXPECT_THROW(AllReduce(*world[0], group, &data, 1, SumType::kFloat64), InternalError);
+  for (const Members& members :
+       {Members{}, Members{1, 2}, Members{1, 0}, Members{0, 0}, Members{0, 3}})
+    EXPECT_THROW(AllReduce(*world[0], members, &data, 1, SumType::kFloat64), InternalError);
 }
 
 }  // namespace

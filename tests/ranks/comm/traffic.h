@@ -1,30 +1,32 @@
 #pragma once
-// What a collective costs by closed formulas: the messages and bytes that one member sends.
+// What a collective of g members may cost: the bytes that all members together send, which the
+// algorithm cannot change (every member's part reaches g-1 others, and so does every term), and the
+// most messages of one member.
 
-#include "tessera/base/collective_rounds.h"
+#include <bit>
+#include <cstdint>
 
 namespace tessera {
 
 struct Traffic {
-  int64_t messages = 0;
-  int64_t bytes = 0;
-  bool operator==(const Traffic&) const = default;
+  int64_t most_messages = 0;  // of one member
+  int64_t bytes_of_all = 0;
 };
 
-inline Traffic all_reduce_traffic(int members, int member, int64_t count, int64_t element_bytes) {
-  const int64_t others = members - 1;
-  if (others == 0 || count == 0) return {};
-  if (count * element_bytes <= kSmallReduceBytes) return {others, others * count * element_bytes};
-  const int64_t own = reduce_chunk(count, element_bytes, members, member).count;
-  const int64_t num_chunks = std::min<int64_t>(members, count);  // that are not empty
-  return {(num_chunks - (own > 0)) + (own > 0 ? others : 0),
-          ((count - own) + own * others) * element_bytes};
+inline int64_t num_rounds(int64_t members) {
+  return std::bit_width(static_cast<uint64_t>(members) - 1);  // ceil(log2 members)
 }
 
-inline Traffic all_gather_traffic(int member, const std::vector<int64_t>& block_bytes) {
-  const int64_t others = static_cast<int64_t>(block_bytes.size()) - 1;
-  if (block_bytes[member] == 0) return {};
-  return {others, others * block_bytes[member]};
+inline Traffic all_reduce_traffic(int64_t members, int64_t bytes) {
+  return {4 * num_rounds(members), 2 * bytes * (members - 1)};
+}
+
+inline Traffic all_gather_traffic(int64_t members, int64_t bytes_of_all_blocks) {
+  return {2 * num_rounds(members), bytes_of_all_blocks * (members - 1)};
+}
+
+inline Traffic broadcast_traffic(int64_t members, int64_t bytes) {
+  return {num_rounds(members), bytes * (members - 1)};
 }
 
 }  // namespace tessera

@@ -66,10 +66,10 @@ int launch_all(const std::vector<std::string>& command) {
 
 Transport& world() { return *shared_world; }
 
-Group everyone() {
-  Group group(world().size());
-  std::iota(group.begin(), group.end(), 0);
-  return group;
+Members everyone() {
+  Members all(world().size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 }  // namespace tessera

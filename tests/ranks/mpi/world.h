@@ -10,20 +10,6 @@ namespace tessera {
 Transport& world();
 
 /// All ranks of the world.
-Group everyone();
-
-/// A decorator's way to the world, which it does not own.
-class Borrowed : public Transport {
- public:
-  explicit Borrowed(Transport& transport) : transport_(transport) {}
-  int rank() const override { return transport_.rank(); }
-  int size() const override { return transport_.size(); }
-  Ticket start(const Batch& batch) override { return transport_.start(batch); }
-  void finish(Ticket ticket) override { transport_.finish(ticket); }
-  void abort(const std::string& reason) noexcept override { transport_.abort(reason); }
-
- private:
-  Transport& transport_;
-};
+Members everyone();
 
 }  // namespace tessera

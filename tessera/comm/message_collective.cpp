@@ -1,0 +1,111 @@
+#include "tessera/comm/message_collective.h"
+
+namespace tessera {
+namespace {
+
+int64_t bytes_of(SumType type) {
+  return type == SumType::kFloat32 ? sizeof(float) : sizeof(double);
+}
+
+template <class T>
+void add_elements(const char* terms, char* sums, int64_t count) {
+  const T* term = reinterpret_cast<const T*>(terms);
+  T* sum = reinterpret_cast<T*>(sums);
+  for (int64_t i = 0; i < count; ++i) sum[i] += term[i];
+}
+
+}  // namespace
+
+MessageCollective::MessageCollective(Transport& messages, const AllReduceCall& call)
+    : messages_(&messages),
+      name_("an all-reduce"),
+      members_(call.members),
+      rounds_(reduce_rounds(static_cast<int>(members_.size()), call.own, call.count)),
+      data_(static_cast<char*>(call.data)),
+      element_bytes_(bytes_of(call.type)),
+      type_(call.type),
+      scratch_(static_cast<char*>(call.scratch)) {
+  if (!scratch_) {
+    own_scratch_ = std::make_unique_for_overwrite<char[]>(
+        element_bytes_ * reduce_scratch(static_cast<int>(members_.size()), call.own, call.count));
+    scratch_ = own_scratch_.get();
+  }
+  start_round();
+}
+
+MessageCollective::MessageCollective(Transport& messages, const AllGatherCall& call)
+    : messages_(&messages),
+      name_("an all-gather"),
+      members_(call.members),
+      rounds_(gather_rounds(call.own, call.block_bytes)),
+      data_(static_cast<char*>(call.gathered)) {
+  start_round();
+}
+
+MessageCollective::MessageCollective(Transport& messages, const BroadcastCall& call)
+    : messages_(&messages),
+      name_("a broadcast"),
+      members_(call.members),
+      rounds_(broadcast_rounds(static_cast<int>(members_.size()), call.own, call.root, call.bytes)),
+      data_(static_cast<char*>(call.data)) {
+  start_round();
+}
+
+void MessageCollective::start_round() {
+  const CollectiveRound& round = rounds_[next_round_++];
+  if (!round.empty()) round_ = Outstanding(*messages_, batch_of(round), name_);
+}
+
+Batch MessageCollective::batch_of(const CollectiveRound& round) const {
+  Batch batch;
+  for (const auto& [member, part] : round.sends)
+    batch.sends.push_back(
+        {members_[member], data_ + part.begin * element_bytes_, part.count * element_bytes_});
+  char* term = scratch_;
+  for (const auto& [member, part] : round.receives) {
+    const int64_t bytes = part.count * element_bytes_;
+    char* target = round.adds ? term : data_ + part.begin * element_bytes_;
+    batch.receives.push_back({members_[member], target, bytes});
+    if (round.adds) term += bytes;
+  }
+  return batch;
+}
+
+void MessageCollective::add_arrived(const CollectiveRound& round) const {
+  const char* term = scratch_;
+  for (const auto& [member, part] : round.receives) {
+    char* sum = data_ + part.begin * element_bytes_;
+    if (*type_ == SumType::kFloat32)
+      add_elements<float>(term, sum, part.count);
+    else
+      add_elements<double>(term, sum, part.count);
+    term += part.count * element_bytes_;
+  }
+}
+
+void MessageCollective::finish() {
+  for (;;) {
+    if (round_.started()) round_.finish();
+    const CollectiveRound& round = rounds_[next_round_ - 1];
+    if (round.adds) add_arrived(round);
+    if (next_round_ == rounds_.size()) return;
+    start_round();
+  }
+}
+
+std::unique_ptr<Collective> Transport::start_all_reduce(const AllReduceCall& call,
+                                                        Transport& messages) {
+  return std::make_unique<MessageCollective>(messages, call);
+}
+
+std::unique_ptr<Collective> Transport::start_all_gather(const AllGatherCall& call,
+                                                        Transport& messages) {
+  return std::make_unique<MessageCollective>(messages, call);
+}
+
+std::unique_ptr<Collective> Transport::start_broadcast(const BroadcastCall& call,
+                                                       Transport& messages) {
+  return std::make_unique<MessageCollective>(messages, call);
+}
+
+}  // namespace tessera
