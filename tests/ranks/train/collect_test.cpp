@@ -1,10 +1,9 @@
-// What rank 0 collects, and a norm over parameters that lie on different ranks.
+// What rank 0 collects.
 
 #include "tessera/train/collect.h"
 
 #include <gtest/gtest.h>
 
-#include "tessera/optim/clip.h"
 #include "tessera/runtime/rank_session.h"
 
 namespace tessera::collect_test {
@@ -36,17 +35,6 @@ TEST(Collect, GivesRankZeroWholeTensors) {
     const std::vector<at::Tensor> whole = collect_on_first(transport, tensors);
     ASSERT_EQ(whole.size(), transport.rank() == 0 ? kHolders.size() : 0u);
     for (size_t id = 0; id < whole.size(); ++id) EXPECT_TRUE(whole[id].equal(tensor(id))) << id;
-  });
-}
-
-TEST(GradientNorm, CountsEveryParameterOnceWhoeverHoldsIt) {
-  std::vector<at::Tensor> all;
-  for (size_t id = 0; id < kHolders.size(); ++id) all.push_back(tensor(id));
-  const double expected = gradient_norm(all);
-  run_on_threads(3, 1, 30, [&](Transport& transport) {
-    EXPECT_EQ(gradient_norm(transport, kHolders, held_by(transport.rank())), expected);
-    const std::vector<Members> everywhere(all.size(), Members{0, 1, 2});
-    EXPECT_EQ(gradient_norm(transport, everywhere, all), expected);
   });
 }
 

@@ -17,15 +17,16 @@ struct Predicted {
 };
 
 Predicted predict_first_batch(const Graph& graph, const Plan& plan) {
-  const Lowered lowered = lower_prediction(graph, plan);
-  const ValueType& type = lowered.graph.type(lowered.graph.outputs()[0]);
+  const Lowering lowered = lower_prediction(graph, plan, at::kDouble);
+  const ValueType& type = lowered.graph().type(lowered.graph().outputs()[0]);
   const auto data = open_dataset("synthetic:samples=4,classes=3", {1, 40, 36}, 5);
   Predicted predicted{at::full(type.shape(), NAN, at::kDouble),
                       std::vector<int64_t>(plan.num_ranks(), 0)};
   std::mutex mutex;
   run_on_threads(plan.num_ranks(), 1, 30, [&](Transport& transport) {
-    ParameterStore parameters(graph, lowered.programs[transport.rank()].parameters, 3, at::kDouble);
-    predict(lowered, *data, &parameters, &transport, at::kDouble,
+    const Program program = lowered.program(transport.rank());
+    ParameterStore parameters(graph, program.parameters, 3, at::kDouble);
+    predict(lowered, program, *data, &parameters, &transport, at::kDouble,
             [&](int64_t, const Box& box, const at::Tensor& logits) {
               const std::lock_guard lock(mutex);
               Operand{predicted.logits, Box::whole(type.shape())}.view(box).copy_(logits);

@@ -34,9 +34,11 @@ TEST(Benchmark, CountsOfOneStepAreThoseOfTheForecast) {
     ASSERT_EQ(report.per_rank.size(), 4u);
     for (int rank = 0; rank < 4; ++rank) {
       SCOPED_TRACE("rank " + std::to_string(rank));
-      const RankForecast forecast = simulate(lowered.programs[rank], lowered.graph, options.real);
+      const RankForecast forecast = simulate(lowered.programs[rank], options.real);
       const RankMeasurement& measured = report.per_rank[rank];
       EXPECT_EQ(measured.peak_value_bytes, forecast.peak_value_bytes);
+      EXPECT_EQ(measured.reduction_bytes, forecast.reduction_bytes);
+      EXPECT_GT(measured.reduction_bytes, 0);
       EXPECT_EQ(measured.parameter_bytes, forecast.parameter_bytes);
       EXPECT_EQ(measured.messages, forecast.messages);
       EXPECT_EQ(measured.bytes_sent, forecast.bytes_sent);

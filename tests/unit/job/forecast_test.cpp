@@ -26,12 +26,13 @@ TEST(Forecast, IsWhatTheSimulatorPredicts) {
   for (const at::ScalarType real : {at::kFloat, at::kDouble}) {
     Job job = unet_job();
     job.real = real;
-    const Lowered lowered = lower(job.graph(), job.plan);
-    const auto forecasts = forecast_within_limits(job, lowered, 0, Where::kAnywhere);
-    ASSERT_EQ(forecasts.size(), lowered.programs.size());
-    for (size_t rank = 0; rank < forecasts.size(); ++rank) {
-      const RankForecast expected = simulate(lowered.programs[rank], lowered.graph, real);
+    const Lowering lowering(job.graph(), job.plan);
+    const auto forecasts = forecast_within_limits(job, lowering, Where::kAnywhere).ranks;
+    ASSERT_EQ(std::ssize(forecasts), lowering.num_ranks());
+    for (int rank = 0; rank < lowering.num_ranks(); ++rank) {
+      const RankForecast expected = simulate(lowering.program(rank), real);
       EXPECT_EQ(forecasts[rank].peak_value_bytes, expected.peak_value_bytes);
+      EXPECT_EQ(forecasts[rank].reduction_bytes, expected.reduction_bytes);
       EXPECT_EQ(forecasts[rank].parameter_bytes, expected.parameter_bytes);
       EXPECT_EQ(forecasts[rank].messages, expected.messages);
       EXPECT_EQ(forecasts[rank].bytes_sent, expected.bytes_sent);
@@ -41,16 +42,17 @@ TEST(Forecast, IsWhatTheSimulatorPredicts) {
 
 TEST(Forecast, TheLimitMayBeMetToTheByte) {
   Job job = unet_job();
-  const Lowered lowered = lower(job.graph(), job.plan);
-  const auto forecasts = forecast_within_limits(job, lowered, 1, Where::kAnywhere);
+  const Lowering lowering(job.graph(), job.plan,
+                          {.step = StepKind::kTrain, .optimiser = {.copies = 1}});
+  const auto forecasts = forecast_within_limits(job, lowering, Where::kAnywhere).ranks;
   const auto largest =
       std::max_element(forecasts.begin(), forecasts.end(),
                        [](const auto& a, const auto& b) { return needed(a) < needed(b); });
   job.memory_limit = needed(*largest);
-  EXPECT_NO_THROW(forecast_within_limits(job, lowered, 1, Where::kAnywhere));
+  EXPECT_NO_THROW(forecast_within_limits(job, lowering, Where::kAnywhere));
   job.memory_limit = needed(*largest) - 1;
   const std::string message =
-      message_of<OutOfMemory>([&] { forecast_within_limits(job, lowered, 1, Where::kAnywhere); });
+      message_of<OutOfMemory>([&] { forecast_within_limits(job, lowering, Where::kAnywhere); });
   EXPECT_EQ(message,
             fmt::format("[--memory] rank {}/6: needs {} (values {}, parameters {}), the limit is "
                         "{}; use more workers, a smaller input or a smaller batch",
@@ -76,9 +78,12 @@ TEST(Forecast, TheOptimisersStateCountsWhereItsParametersAre) {
   }
   ASSERT_GT(on_last_stage, 0);
   ASSERT_LT(on_last_stage, trainable);
-  const Lowered lowered = lower(job.graph(), job.plan);
-  const auto without = forecast_within_limits(job, lowered, 0, Where::kAnywhere);
-  const auto with_two = forecast_within_limits(job, lowered, 2, Where::kAnywhere);
+  const auto with_copies = [&](int copies) {
+    const Lowering lowering(job.graph(), job.plan,
+                            {.step = StepKind::kTrain, .optimiser = {.copies = copies}});
+    return forecast_within_limits(job, lowering, Where::kAnywhere).ranks;
+  };
+  const auto without = with_copies(0), with_two = with_copies(2);
   const auto state_bytes = [&](int rank) {
     return with_two[rank].parameter_bytes - without[rank].parameter_bytes;
   };
@@ -90,10 +95,10 @@ TEST(Forecast, TheOptimisersStateCountsWhereItsParametersAre) {
 TEST(Forecast, RanksOfThisMachineShareItsMemory) {
   Job job = make_job(build_model("cnn2d:base=4,depth=2,norm=none", {1, 1, 1 << 20, 1 << 20}));
   job.plan.space = {2, 1};
-  const Lowered lowered = lower(job.graph(), job.plan);
-  EXPECT_EQ(forecast_within_limits(job, lowered, 0, Where::kAnywhere).size(), 2u);
+  const Lowering lowering(job.graph(), job.plan);
+  EXPECT_EQ(forecast_within_limits(job, lowering, Where::kAnywhere).ranks.size(), 2u);
   const std::string message = message_of<OutOfMemory>(
-      [&] { forecast_within_limits(job, lowered, 0, Where::kThisMachine); });
+      [&] { forecast_within_limits(job, lowering, Where::kThisMachine); });
   EXPECT_EQ(message.find("[memory] the 2 workers need "), 0u) << message;
 }
 

@@ -17,7 +17,7 @@ int64_t largest_peak(const Graph& graph, const Plan& plan, const LowerOptions& o
   const Lowered lowered = lower(graph, plan, options);
   int64_t largest = 0;
   for (const Program& program : lowered.programs)
-    largest = std::max(largest, simulate(program, lowered.graph, at::kFloat).peak_value_bytes);
+    largest = std::max(largest, simulate(program, at::kFloat).peak_value_bytes);
   return largest;
 }
 
@@ -61,7 +61,7 @@ std::vector<int64_t> peaks_of_four_stages(int64_t micro_batches, ScheduleKind sc
   const Lowered lowered = lower(graph, plan);
   std::vector<int64_t> peaks;
   for (const Program& program : lowered.programs)
-    peaks.push_back(simulate(program, lowered.graph, at::kFloat).peak_value_bytes);
+    peaks.push_back(simulate(program, at::kFloat).peak_value_bytes);
   return peaks;
 }
 

@@ -38,10 +38,17 @@ std::vector<json> complete_events(const json& trace) {
   return events;
 }
 
+/// Stages of one rank each.
+Plan plan_of(int num_stages) {
+  Plan plan;
+  plan.stages.resize(num_stages);
+  return plan;
+}
+
 TEST(Trace, OfATimelineHoldsTasksAndTheWaitsInside) {
   const std::vector<Program> programs = two_stages();
   const std::vector<TraceEvent> events = to_trace(make_timeline(programs, Graph()));
-  const json trace = json::parse(to_chrome_trace(events, rank_names(programs)));
+  const json trace = json::parse(to_chrome_trace(events, rank_names(plan_of(2))));
   const std::vector<json> complete = complete_events(trace);
   ASSERT_EQ(complete.size(), 12u + 3u);
   EXPECT_EQ(complete[0].at("name"), "forward 0");
@@ -56,7 +63,7 @@ TEST(Trace, OfATimelineHoldsTasksAndTheWaitsInside) {
 }
 
 TEST(Trace, NamesItsLines) {
-  const json trace = json::parse(to_chrome_trace({}, rank_names(two_stages())));
+  const json trace = json::parse(to_chrome_trace({}, rank_names(plan_of(2))));
   std::vector<std::string> names;
   for (const json& event : trace.at("traceEvents"))
     if (event.at("name") == "thread_name") names.push_back(event.at("args").at("name"));
@@ -64,9 +71,13 @@ TEST(Trace, NamesItsLines) {
 }
 
 TEST(Trace, NamesARankOfSeveralStagesAndOfOneOnly) {
-  EXPECT_EQ(rank_names({program(0, 2, {forward(0, 0), forward(1, 1)}), program(1, 2, {})}),
-            (std::vector<std::string>{"rank 0 (stages 0, 1)", "rank 1"}));
-  EXPECT_EQ(rank_names({program(0, 1, {forward(0)})}), std::vector<std::string>{"rank 0"});
+  Plan mirrored = plan_of(3);
+  mirrored.schedule = ScheduleKind::kGems;
+  mirrored.micro_batches = 2;
+  EXPECT_EQ(rank_names(mirrored),
+            (std::vector<std::string>{"rank 0 (stages 0, 2)", "rank 1 (stage 1)",
+                                      "rank 2 (stages 0, 2)"}));
+  EXPECT_EQ(rank_names(plan_of(1)), std::vector<std::string>{"rank 0"});
 }
 
 TEST(Trace, IsValidWhateverTheNamesHold) {

@@ -21,14 +21,14 @@ namespace tessera::executor_test {
 namespace {
 
 /// Runs `body` on the one rank of a program, with what a step of it needs.
-void on_one_rank(const Lowered& lowered, at::ScalarType real,
+void on_one_rank(const Lowering& lowered, at::ScalarType real,
                  const std::function<void(RankSession&, StepContext&)>& body) {
   run_on_threads(1, 1, /*timeout_seconds=*/30, [&](Transport& transport) {
     RankSession session(lowered, transport, {.real = real, .seed = 1, .threads = 1});
     StepContext context;
     context.seed = 1;
     context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-      load_noise(lowered.graph, input, /*seed=*/1, context.step, box, target);
+      load_noise(lowered.graph(), input, /*seed=*/1, context.step, box, target);
     };
     body(session, context);
   });
@@ -58,7 +58,7 @@ void expect_numbers_of_oracle(const Graph& graph, int64_t step) {
   std::vector<at::Tensor> parameters = starting_parameters(graph);
   const ReferenceResult expected =
       run_reference(graph, noise_inputs(graph, step), parameters, 1, step);
-  const Lowered lowered = lower(graph, {}, {.input_gradients = true, .keep_outputs = true});
+  const Lowering lowered(graph, {}, {.input_gradients = true, .keep_outputs = true});
   on_one_rank(lowered, at::kDouble, [&](RankSession& session, StepContext& context) {
     Executor& executor = session.executor();
     context.step = step;
@@ -97,8 +97,8 @@ TEST(Executor, HoldsTheBytesThatAreForecast) {
   using enum StepKind;
   for (const StepKind step : {kForward, kGradient, kTrain})
     for (const at::ScalarType real : {at::kFloat, at::kDouble}) {
-      const Lowered lowered = lower(two_layers(), {}, {.step = step});
-      const RankForecast forecast = simulate(lowered.programs[0], lowered.graph, real);
+      const Lowering lowered(two_layers(), {}, {.step = step});
+      const RankForecast forecast = simulate(lowered.program(0), real);
       EXPECT_GT(forecast.peak_value_bytes, 0);
       on_one_rank(lowered, real, [&](RankSession& session, StepContext& context) {
         for (context.step = 0; context.step < 2; ++context.step) {
@@ -111,7 +111,7 @@ TEST(Executor, HoldsTheBytesThatAreForecast) {
 }
 
 TEST(Executor, RunsTwiceWithTheSameBits) {
-  const Lowered lowered = lower(two_layers(), {}, {.input_gradients = true});
+  const Lowering lowered(two_layers(), {}, {.input_gradients = true});
   on_one_rank(lowered, at::kFloat, [&](RankSession& session, StepContext& context) {
     const auto run = [&](int64_t step) {
       context.step = step;
@@ -129,7 +129,7 @@ TEST(Executor, RunsTwiceWithTheSameBits) {
 }
 
 TEST(Executor, AddsToTheGradientsWhereAskedTo) {
-  const Lowered lowered = lower(two_layers(), {}, {.zero_gradients = false});
+  const Lowering lowered(two_layers(), {}, {.zero_gradients = false});
   on_one_rank(lowered, at::kDouble, [&](RankSession& session, StepContext& context) {
     session.executor().run(context);
     const at::Tensor once = session.parameters().gradients()[0].clone();
@@ -143,7 +143,7 @@ TEST(Executor, CallsTheOptimiserOnceWhenAllGradientsAreThere) {
   const Graph graph = two_layers();
   std::vector<at::Tensor> parameters = starting_parameters(graph);
   const ReferenceResult expected = run_reference(graph, noise_inputs(graph), parameters, 1, 0);
-  const Lowered lowered = lower(graph, {}, {.step = StepKind::kTrain});
+  const Lowering lowered(graph, {}, {.step = StepKind::kTrain});
   on_one_rank(lowered, at::kDouble, [&](RankSession& session, StepContext& context) {
     int calls = 0;
     context.update = [&] {
@@ -161,7 +161,7 @@ TEST(Executor, CallsTheOptimiserOnceWhenAllGradientsAreThere) {
 
 TEST(Executor, CallsNoOptimiserForGradientsAlone) {
   for (const StepKind step : {StepKind::kForward, StepKind::kGradient})
-    on_one_rank(lower(two_layers(), {}, {.step = step}), at::kDouble,
+    on_one_rank(Lowering(two_layers(), {}, {.step = step}), at::kDouble,
                 [](RankSession& session, StepContext& context) {
                   context.update = [] { ADD_FAILURE() << "called"; };
                   session.executor().run(context);
@@ -169,15 +169,15 @@ TEST(Executor, CallsNoOptimiserForGradientsAlone) {
 }
 
 TEST(Executor, LoadsEachInputOnce) {
-  const Lowered lowered = lower(two_layers(), {});
+  const Lowering lowered(two_layers(), {});
   on_one_rank(lowered, at::kFloat, [&](RankSession& session, StepContext& context) {
     std::vector<std::string> loads;
     const auto load = context.load;
     context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-      EXPECT_EQ(box, Box::whole(lowered.graph.type(input).shape()));
+      EXPECT_EQ(box, Box::whole(lowered.graph().type(input).shape()));
       EXPECT_EQ(target.sizes(), box.shape());
       EXPECT_EQ(target.scalar_type(), at::kFloat);
-      loads.push_back(lowered.graph.value(input).name);
+      loads.push_back(lowered.graph().value(input).name);
       load(input, box, target);
     };
     session.executor().run(context);
@@ -215,7 +215,7 @@ TEST(Executor, CountsTheWorkspaceOfAKernelApart) {
     Graph graph;
     const ValueId x = graph.add_input("image", ValueType::image({1, 1, 8, 8}));
     graph.mark_output(graph.add_node("copy", std::make_shared<CopyWithWorkspace>(access), {x}));
-    const Lowered lowered = lower(graph, {}, {.step = StepKind::kForward, .keep_outputs = true});
+    const Lowering lowered(graph, {}, {.step = StepKind::kForward, .keep_outputs = true});
     on_one_rank(lowered, at::kDouble, [&](RankSession& session, StepContext& context) {
       context.load = [](ValueId, const Box&, at::Tensor target) {
         at::empty({100'000});  // what a loader needs is no kernel's workspace
@@ -229,7 +229,7 @@ TEST(Executor, CountsTheWorkspaceOfAKernelApart) {
 }
 
 TEST(Executor, AFailedKernelNamesItsNode) {
-  const Lowered lowered = lower(two_layers(), {});
+  const Lowering lowered(two_layers(), {});
   const auto run = [&] {
     on_one_rank(lowered, at::kFloat, [](RankSession& session, StepContext& context) {
       session.parameters().values()[0] = at::zeros({3, 5, 3, 3});  // two channels come in
@@ -245,7 +245,7 @@ TEST(Executor, RunsAgainAfterAStepThatFailed) {
   const ValueId x = graph.add_input("image", ValueType::image({1, 2, 4, 4}));
   const ValueId logits = convolution(graph, x, "conv", {.out_channels = 2, .kernel = {1}});
   cross_entropy(graph, logits, add_target(graph, logits, "labels"), "loss");
-  const Lowered lowered = lower(graph, {});
+  const Lowering lowered(graph, {});
   on_one_rank(lowered, at::kFloat, [&](RankSession& session, StepContext& context) {
     session.executor().run(context);
     const double loss = session.executor().loss();
@@ -255,12 +255,12 @@ TEST(Executor, RunsAgainAfterAStepThatFailed) {
     session.executor().run(context);
     EXPECT_EQ(session.executor().loss(), loss);
     EXPECT_EQ(session.executor().memory().peak_value_bytes,
-              simulate(lowered.programs[0], lowered.graph, at::kFloat).peak_value_bytes);
+              simulate(lowered.program(0), at::kFloat).peak_value_bytes);
   });
 }
 
 TEST(Executor, KeepsResultsUntilTheyAreReleased) {
-  on_one_rank(lower(two_layers(), {}), at::kFloat, [](RankSession& session, StepContext& context) {
+  on_one_rank(Lowering(two_layers(), {}), at::kFloat, [](RankSession& session, StepContext& context) {
     Executor& executor = session.executor();
     EXPECT_THROW(executor.loss(), InternalError);
     executor.run(context);
@@ -273,7 +273,7 @@ TEST(Executor, KeepsResultsUntilTheyAreReleased) {
 TEST(Executor, RunsOnlyTheProgramOfItsRank) {
   Plan two_ranks;
   two_ranks.data = 2;
-  const Lowered lowered = lower(two_layers(), two_ranks);
+  const Lowering lowered(two_layers(), two_ranks);
   const auto run = [&] { on_one_rank(lowered, at::kFloat, [](RankSession&, StepContext&) {}); };
   const std::string message = message_of<InternalError>(run);
   EXPECT_NE(message.find("the program of rank 0/2 on rank 0/1"), std::string::npos) << message;

@@ -16,14 +16,14 @@ using Change = std::function<void(int rank, std::vector<at::Tensor>& parameters)
 
 /// What each of the ranks throws in step 7 after `change`; empty where it throws nothing.
 std::vector<std::string> complaints(const Graph& graph, const Plan& plan, const Change& change) {
-  const Lowered lowered = lower(graph, plan);
+  const Lowering lowering(graph, plan);
   std::vector<std::string> messages(plan.num_ranks());
   threads::run_ranks(plan.num_ranks(), [&](Transport& transport) {
     const int rank = transport.rank();
-    ParameterStore store(lowered.graph, lowered.programs[rank].parameters, 1, at::kDouble);
+    ParameterStore store(lowering.graph(), lowering.program(rank).parameters, 1, at::kDouble);
     change(rank, store.values());
     messages[rank] = message_of<InternalError>(
-        [&] { check_holders_agree(transport, lowered, store.values(), /*step=*/7); });
+        [&] { check_holders_agree(transport, lowering, store.values(), /*step=*/7); });
   });
   return messages;
 }

@@ -10,13 +10,12 @@
 namespace tessera::hand_made {
 
 constexpr int kStrip = 0;     // a buffer of 250 floats: 1000 bytes
-constexpr int kRows = 1;      // 4 rows of 2 doubles
-constexpr int kSmallSum = 2;  // 10 floats: reduced in one round
-constexpr int kLargeSum = 3;  // 3000 floats: reduced in two
+constexpr int kSum = 1;       // 3000 floats
+constexpr int kNumber = 2;    // one double
 
 inline Buffer buffer(const Box& box, ElementType element = ElementType::kReal) {
   Buffer made;
-  made.box = made.interior = box;
+  made.box = box;
   made.element = element;
   return made;
 }
@@ -25,8 +24,8 @@ inline Program program(int rank, int num_ranks, std::vector<Instruction> instruc
   Program made;
   made.rank = rank;
   made.num_ranks = num_ranks;
-  made.buffers = {buffer({{0, 250}}), buffer({{0, 4}, {0, 2}}, ElementType::kDouble),
-                  buffer({{0, 10}}), buffer({{0, 3000}})};
+  made.buffers = {buffer({{0, 250}}), buffer({{0, 3000}}),
+                  buffer({{0, 1}}, ElementType::kDouble)};
   made.instructions = std::move(instructions);
   return made;
 }
@@ -56,7 +55,7 @@ inline Graph graph_of_one_kernel() {
   return graph;
 }
 inline Run kernel(Phase phase, int64_t rows) {
-  return {0, phase, 0, {Box{{0, 1}, {0, 1}, {0, rows}, {0, 10}}}, {}};
+  return {0, phase, 0, Box{{0, 1}, {0, 1}, {0, rows}, {0, 10}}, {}};
 }
 
 /// Two stages, three micro-batches, 1F1B, with sends that are finished at the end:

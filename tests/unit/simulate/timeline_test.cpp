@@ -95,50 +95,27 @@ TEST(Timeline, TheNthSendMeetsTheNthReceive) {
   EXPECT_EQ(of_rank(1, timeline.waits), (std::vector<Times>{{0, 1}, {1, 3}}));
 }
 
-/// Three ranks that start a reduction at 1, 2 and 3 and come to its Finish at 1, 4 and 3.
-std::vector<Program> three_that_reduce(BufferId buffer) {
-  const Members all{0, 1, 2};
-  const StartReduce start{7, buffer, all};
-  const FinishReduce finish{7, buffer, all};
-  return {program(0, 3, {forward(0), start, finish_step(), finish}),
-          program(1, 3, {backward(0), start, backward(1), finish_step(), finish}),
-          program(2, 3, {forward(0), backward(0), start, finish_step(), finish})};
+/// Two ranks that start a reduction at 1 and 2 and come to its Finish at 1 and 4.
+std::vector<Program> two_that_reduce(BufferId buffer) {
+  const StartReduce start{7, buffer, -1, {0, 1}};
+  const FinishReduce finish{7, buffer, -1, {0, 1}};
+  return {program(0, 2, {forward(0), start, finish_step(), finish}),
+          program(1, 2, {backward(0), start, backward(1), finish_step(), finish})};
 }
 
-TEST(Timeline, ASmallReductionWaitsForTheLastToStart) {
-  const Timeline timeline = timeline_of(three_that_reduce(kSmallSum));
-  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 3}}));
+TEST(Timeline, AReductionWaitsForTheLastToFinish) {
+  // Terms meet at 2, when both have started; sums are posted inside FinishReduce, at 4.
+  const Timeline timeline = timeline_of(two_that_reduce(kSum));
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 2}, {2, 4}}));
   EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
-  EXPECT_EQ(of_rank(2, timeline.waits), std::vector<Times>{});
   EXPECT_EQ(timeline.step_time, 4);
 }
 
-TEST(Timeline, ALargeReductionWaitsForTheLastToFinish) {
-  // The second round of messages is posted inside FinishReduce.
-  const Timeline timeline = timeline_of(three_that_reduce(kLargeSum));
-  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 3}, {3, 4}}));
+TEST(Timeline, AReductionOfOneNumberIsATree) {
+  // Rank 0 owns the number: it waits for rank 1's term, and rank 1 for the sum.
+  const Timeline timeline = timeline_of(two_that_reduce(kNumber));
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 2}, {2, 4}}));
   EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
-  EXPECT_EQ(of_rank(2, timeline.waits), (std::vector<Times>{{3, 4}}));
-  EXPECT_EQ(timeline.step_time, 4);
-}
-
-TEST(Timeline, AGatherConcernsItsMembersAndSkipsEmptyBlocks) {
-  const Members pair{0, 2};
-  const auto gather = [&](std::vector<int64_t> rows) { return StartGather{3, kRows, pair, rows}; };
-  const auto programs = [&](const std::vector<int64_t>& rows) {
-    return std::vector<Program>{
-        program(0, 3, {forward(0), gather(rows), FinishGather{3, kRows}}),
-        program(1, 3, {backward(0), backward(1)}),
-        program(2, 3, {backward(0), finish_step(), gather(rows), FinishGather{3, kRows}})};
-  };
-  const Timeline both = timeline_of(programs({1, 3}));
-  EXPECT_EQ(of_rank(0, both.waits), (std::vector<Times>{{1, 2}}));
-  EXPECT_EQ(of_rank(2, both.waits), std::vector<Times>{});
-  // Rank 2 has nothing to give, but receives: rank 0's send waits for it.
-  const Timeline one = timeline_of(programs({4, 0}));
-  EXPECT_EQ(of_rank(0, one.waits), (std::vector<Times>{{1, 2}}));
-  const Timeline other = timeline_of(programs({0, 0}));
-  EXPECT_EQ(other.waits.size(), 0u);
 }
 
 TEST(Timeline, ProgramsThatWaitForEachOtherAreABug) {
