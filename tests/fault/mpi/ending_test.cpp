@@ -90,7 +90,7 @@ TEST_F(MpiEnding, AnExceptionInACollectiveEndsAllWithItsReason) {
 }
 
 TEST_F(MpiEnding, CountsThatDifferInASumAreNamed) {
-  for (const char* counts_of_2 : {"999", "1001", "100000"}) {
+  for (const char* counts_of_2 : {"999", "100000"}) {
     const JobResult result = play(4, "mismatch_in_collective", {"1000", counts_of_2});
     EXPECT_EQ(result.exit_code, 3);
     expect_contains(result, "bytes at the receiver; both must post the same messages");
