@@ -197,8 +197,7 @@ struct Events {
   bool waits = false;
 };
 
-/// With the sizes of float64. In float32 more reductions are small and have no second round: the
-/// order is the same, with fewer messages.
+/// With the sizes of float64; the messages do not depend on the element type.
 Events events_of(const Instruction& instruction, const Program& program) {
   return std::visit(
       [&]<class T>(const T& each) {

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -144,10 +146,19 @@ void Wire::cancel_receives() {
 
 int64_t Wire::num_pending() const { return static_cast<int64_t>(requests_->requests.size()); }
 
+// MPI_Finalize polls all the time until the last process has come, which may still have work to do
+// after the ranks' last world. So they meet before it, and nap.
 void finalise() {
-  int started = 0;
+  using std::chrono::microseconds;
+  int started = 0, met = 0;
   MPI_Initialized(&started);
-  if (started) MPI_Finalize();
+  if (!started) return;
+  MPI_Request meeting;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &meeting) == MPI_SUCCESS)
+    for (microseconds nap{50}; MPI_Test(&meeting, &met, MPI_STATUS_IGNORE) == MPI_SUCCESS && !met;
+         nap = std::min(2 * nap, microseconds(20'000)))
+      std::this_thread::sleep_for(nap);
+  MPI_Finalize();
 }
 
 void abort_job(int exit_code) {
