@@ -84,7 +84,7 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
 }
 
 /// One worker with as many threads, after the others are done. As a thread of this process, also
-/// where they were processes: MPI starts once in a process.
+/// where they were processes: a world of processes has all of them.
 Baseline measure_baseline(const Job& job, const BenchOptions& bench, const BenchReport& report) {
   BenchOptions one = bench;
   one.real = job.real;

@@ -1,8 +1,7 @@
 #pragma once
 // Everything that can be done with a job, one call each. The ranks live where job.launch says; a
 // call returns when all of them are done. Where ranks are processes every process makes the same
-// call, and the result is complete on rank 0's (is_secondary_process() is false there). MPI starts
-// once in a process, so there it is one call for each start of the program.
+// call, and the result is complete on rank 0's (is_secondary_process() is false there).
 //
 // All of them throw OutOfMemory before anything is allocated where the job does not fit.
 //

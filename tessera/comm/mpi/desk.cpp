@@ -151,12 +151,6 @@ void Desk::release() {
   changed_.notify_all();
 }
 
-void Desk::last_step(Clock::duration longest) {
-  Lock lock(mutex_);
-  last_step_ = Clock::now();
-  longest_step_ = longest;
-}
-
 void Desk::ended() {
   Lock lock(mutex_);
   ended_ = true;

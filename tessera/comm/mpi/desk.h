@@ -67,8 +67,6 @@ class Desk {
   std::optional<Wait> current_wait();
   void set_failure(Failure failure);
   void release();
-  /// What follows is the last step, and may take as long as `longest`.
-  void last_step(Clock::duration longest);
   void ended();
 
  private:
@@ -81,7 +79,7 @@ class Desk {
   int size_ = 0;
 
   std::mutex mutex_;  // of all below
-  Clock::duration longest_step_;
+  const Clock::duration longest_step_;
   std::condition_variable ordered_;
   std::condition_variable changed_;
   Orders orders_;

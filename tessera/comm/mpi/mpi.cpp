@@ -1,7 +1,7 @@
 #include "tessera/comm/mpi/mpi.h"
 
-#include <atomic>
 #include <limits>
+#include <mutex>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/environment.h"
@@ -23,13 +23,24 @@ void check(const Options& options) {
                               kMostChunkBytes);
 }
 
+/// The first call starts MPI; whether it comes up or not, the exit is to leave its traces.
+std::unique_ptr<MpiTransport> start(const Options& options) {
+  static std::once_flag recorded, hooked;
+  const auto hook = [] { std::call_once(hooked, hook_exit); };
+  std::call_once(recorded, record_start);
+  try {
+    auto transport = std::make_unique<MpiTransport>(options);
+    hook();
+    return transport;
+  } catch (...) {
+    hook();
+    throw;
+  }
+}
+
 std::unique_ptr<MpiTransport> connect(const Options& options) {
-  static std::atomic<bool> used{false};
   check(options);
-  TESSERA_CHECK(!used.exchange(true), "MPI can be started once in a process only");
-  record_start();
-  hook_exit();
-  auto transport = std::make_unique<MpiTransport>(options);
+  std::unique_ptr<MpiTransport> transport = start(options);
   const int launched = launched_size().value_or(transport->size());
   if (launched != transport->size())
     throw_error<InvalidInput>(

@@ -9,7 +9,8 @@
 // The world fails together: an abort, a pair of messages of different sizes, a wait that runs out
 // of time, a silent peer, or a rank that ends while a peer still waits for it ends every rank with
 // one reason. Where a peer no longer takes part, MPI cannot be finalised; the process then ends
-// through MPI_Abort, so that the launcher ends the rest.
+// through MPI_Abort, so that the launcher ends the rest. A process can be a rank of several worlds,
+// one after the other.
 //
 // Example:
 //   if (!mpi::launched()) return mpi::launch(4, {program, "train", ...});
@@ -40,10 +41,12 @@ struct Options {
   int64_t chunk_bytes = int64_t{256} << 20;    // longer messages are cut: MPI counts in `int`
 };
 
-/// Collective over all processes; once in the life of a process, because MPI cannot start twice.
-/// Initialises MPI; the transport's destructor finalises it, after all ranks have reached it.
+/// Collective over all processes: a world of all of them. The first call initialises MPI, which is
+/// finalised when the program exits. The transport's destructor ends the world, after all ranks
+/// have reached it; then another may follow, also where this one failed and no rank was lost. The
+/// transport goes before the program's exit.
 /// Throws InvalidInput on options out of range and when MPI sees another number of ranks than the
-/// launcher started, CommError when MPI does not start.
+/// launcher started, CommError when MPI does not start, InternalError while another world lives.
 std::unique_ptr<Transport> create(const Options& options = {});
 
 /// create(), then `body(transport)`, then the orderly end, whose failure is thrown too (a

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/mpi/process_end.h"
 #include "tessera/comm/mpi/station.h"
 
 namespace tessera::mpi {
@@ -43,6 +42,7 @@ MpiTransport::MpiTransport(const Options& requested) {
   try {
     desk_->await_start(std::max<Clock::duration>(options.timeout, seconds(60)));
   } catch (...) {
+    end_job_at_exit();
     thread_.detach();
     throw;
   }

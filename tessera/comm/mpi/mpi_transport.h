@@ -7,6 +7,7 @@
 
 #include "tessera/comm/mpi/desk.h"
 #include "tessera/comm/mpi/mpi.h"
+#include "tessera/comm/mpi/process_end.h"
 #include "tessera/comm/transport.h"
 
 namespace tessera::mpi {
@@ -31,6 +32,7 @@ class MpiTransport : public Transport {
   void end() noexcept;
   [[noreturn]] void throw_failure(const Failure& failure);
 
+  WorldLife life_;
   // Shared with the communication thread, which outlives this object if it is stuck inside MPI.
   std::shared_ptr<Desk> desk_;
   std::thread thread_;

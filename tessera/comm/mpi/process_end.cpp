@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "tessera/base/error.h"
 #include "tessera/base/exit_code.h"
 #include "tessera/comm/mpi/rank_record.h"
 #include "tessera/comm/mpi/wire.h"
@@ -14,14 +15,16 @@ namespace tessera::mpi {
 namespace {
 
 std::atomic<bool> must_end_job{false};
+std::atomic<bool> world_lives{false};
 
 void at_exit(int exit_code, void*) {
-  const bool abort = must_end_job;
+  const bool abort = must_end_job || world_lives;
   if (abort && exit_code == 0) exit_code = kRankFailed;
   std::fflush(nullptr);  // MPI_Abort does not
   record_exit(exit_code);
   if (exit_code != 0) await_exits(std::chrono::milliseconds(1'000));
   if (abort) abort_job(exit_code);
+  finalise();
 }
 
 }  // namespace
@@ -30,6 +33,16 @@ void at_exit(int exit_code, void*) {
 void hook_exit() { on_exit(at_exit, nullptr); }
 
 void end_job_at_exit() noexcept { must_end_job = true; }
+
+WorldLife::WorldLife() {
+  if (must_end_job)
+    throw CommError(
+        "[mpi] an earlier world of this process lost a rank, so no other can follow; start the "
+        "program again");
+  TESSERA_CHECK(!world_lives.exchange(true), "there is one world of MPI ranks at a time");
+}
+
+WorldLife::~WorldLife() { world_lives = false; }
 
 void end_job_now(const std::string& reason) noexcept {
   record_failure(FailureKind::kFound, reason);

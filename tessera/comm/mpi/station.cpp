@@ -14,12 +14,10 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr milliseconds kLongestDrain{2'000};     // of chunks on the wire, after a failure
 constexpr milliseconds kLongestCancel{500};      // of what is left then
 constexpr milliseconds kLongestFarewell{3'000};  // for the others' byes, after a failure
-constexpr seconds kLongestFinalise{10};
 
 }  // namespace
 
@@ -232,8 +230,7 @@ void Station::close() {
   const Clock::time_point limit = Clock::now() + kLongestDrain;
   while (wire_->num_pending() > 0 && Clock::now() < limit)
     if (wire_->poll() == 0) std::this_thread::yield();
-  desk_->last_step(kLongestFinalise);
-  wire_->finalise();
+  if (wire_->num_pending() > 0) end_job_at_exit();
 }
 
 /// The longer nothing has moved, the longer the nap: an eighth of the silence, so that polling adds

@@ -7,8 +7,9 @@
 //      │         (everyone is told once)                                           │
 //      └───────────── leave ordered: bye to all, wait for theirs ◄─────────────────┘
 //
-// After a good end MPI is finalised. After a failure the others' byes are awaited for a short time
-// only; if one is missing, MPI is left as it is and the program's exit ends the job.
+// Where all have said bye, nothing is left of this world and another may follow. After a failure
+// the others' byes are awaited for a short time only; if one is missing, the program's exit ends
+// the job.
 
 #include <memory>
 #include <optional>

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,20 @@ void check(int code, const char* call) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   throw_error<CommError>("{} failed: {}", call, std::string(text, length));
+}
+
+/// MPI starts once in a process and not again after its end, so it runs until the process ends.
+void start_mpi() {
+  int started = 0, provided = 0;
+  check(MPI_Initialized(&started), "MPI_Initialized");
+  if (started) return;
+  // Not funnelled: the threads that use MPI are not the program's main thread.
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_SERIALIZED)
+    throw_error<CommError>(
+        "this MPI gives thread level {} and {} (MPI_THREAD_SERIALIZED) is needed", provided,
+        MPI_THREAD_SERIALIZED);
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
 int tag_of(Channel channel) { return 1 + static_cast<int>(channel); }
@@ -44,21 +60,19 @@ struct Wire::Requests {
 };
 
 Wire::Wire() : requests_(std::make_unique<Requests>()) {
-  int provided = 0;
-  // Not funnelled: the thread that uses MPI is not the program's main thread.
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-  if (provided < MPI_THREAD_SERIALIZED)
-    throw_error<CommError>(
-        "this MPI gives thread level {} and {} (MPI_THREAD_SERIALIZED) is needed", provided,
-        MPI_THREAD_SERIALIZED);
+  start_mpi();
   check(MPI_Comm_dup(MPI_COMM_WORLD, &requests_->comm), "MPI_Comm_dup");
-  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_set_errhandler(requests_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(requests_->comm, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(requests_->comm, &size_), "MPI_Comm_size");
 }
 
-Wire::~Wire() = default;
+// The communicator is not freed: an answer that nobody waited for any more may be under way in it,
+// and must not turn up in the next one. What MPI has not given back stays, because it may still be
+// read or written.
+Wire::~Wire() {
+  if (num_pending() > 0) static_cast<void>(requests_.release());
+}
 
 RequestId Wire::add(const void* request, bool is_receive, Completion completion) {
   Requests& all = *requests_;
@@ -132,13 +146,28 @@ void Wire::cancel_receives() {
 
 int64_t Wire::num_pending() const { return static_cast<int64_t>(requests_->requests.size()); }
 
-void Wire::finalise() { check(MPI_Finalize(), "MPI_Finalize"); }
+// MPI_Finalize polls all the time until the last process has come, which may still have work to do
+// after the ranks' last world. So they meet before it, and nap.
+void finalise() {
+  using std::chrono::microseconds;
+  int started = 0, met = 0;
+  MPI_Initialized(&started);
+  if (!started) return;
+  MPI_Request meeting;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &meeting) == MPI_SUCCESS)
+    for (microseconds nap{50}; MPI_Test(&meeting, &met, MPI_STATUS_IGNORE) == MPI_SUCCESS && !met;
+         nap = std::min(2 * nap, microseconds(20'000)))
+      std::this_thread::sleep_for(nap);
+  MPI_Finalize();
+}
 
 void abort_job(int exit_code) {
   // MPI may hang here too: then the process ends by the alarm.
   std::signal(SIGALRM, SIG_DFL);
   alarm(5);
-  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  int started = 0;
+  MPI_Initialized(&started);
+  if (started) MPI_Abort(MPI_COMM_WORLD, exit_code);
   _exit(exit_code);
 }
 

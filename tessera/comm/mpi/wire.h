@@ -32,9 +32,10 @@ using RequestId = int64_t;
 
 class Wire {
  public:
-  /// Starts MPI: collective over all processes.
+  /// Collective over all processes: makes channels of its own, and starts MPI where this is the
+  /// first wire of the process.
   Wire();
-  /// Leaves MPI as it is; finalise() ends it.
+  /// Leaves MPI running, for the next wire.
   ~Wire();
 
   int rank() const { return rank_; }
@@ -56,9 +57,6 @@ class Wire {
   /// Takes back all receives, before the end.
   void cancel_receives();
 
-  /// Collective over all processes. Nothing may be used after it.
-  void finalise();
-
  private:
   struct Requests;
   RequestId add(const void* request, bool is_receive, Completion completion);
@@ -68,8 +66,13 @@ class Wire {
   int size_ = 0;
 };
 
-/// Ends all processes of the job through MPI, with this exit code. For a process that is about to
-/// end while MPI is not finalised; from any thread, when the communication thread has stopped.
+// At the end of the process; from any thread, when no communication thread uses MPI any more.
+
+/// Collective over all processes: ends MPI, if it was ever started.
+void finalise();
+
+/// Ends all processes of the job through MPI, with this exit code. For a process that cannot
+/// finalise.
 [[noreturn]] void abort_job(int exit_code);
 
 }  // namespace tessera::mpi

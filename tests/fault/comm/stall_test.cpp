@@ -3,7 +3,6 @@
 #include <latch>
 #include <optional>
 
-#include "tessera/comm/collectives.h"
 #include "tessera/comm/decorators.h"
 #include "tests/fault/comm/outcome.h"
 #include "tests/ranks/comm/watched.h"
@@ -108,17 +107,6 @@ TEST_F(Stall, ACircleOfWaitsIsRecognised) {
   });
   for (int rank = 0; rank < 3; ++rank)
     expect_contains(outcome.comm_errors[rank], "ranks 0, 1, 2 wait for each other in a cycle");
-}
-
-TEST_F(Stall, AStallInsideACollectiveEndsAllMembers) {
-  World world = threads::create(4, kShort);
-  world[1] = failing(std::move(world[1]), 1, Failure::kStall);  // the second round of the sum
-  const Outcome outcome = outcome_of(world, [](Transport& transport) {
-    std::vector<double> data(5000, 1.0);
-    AllReduce reduce(transport, {0, 1, 2, 3}, data.data(), 5000, SumType::kFloat64);
-    reduce.finish();
-  });
-  expect_all_others_say(outcome, 1, "the waits end at rank 1,");
 }
 
 }  // namespace

@@ -31,6 +31,28 @@ TEST_F(MpiDying, AKilledRankIsNamed) {
   }
 }
 
+TEST_F(MpiDying, ARankKilledInACollectiveIsNamed) {
+  constexpr uint64_t kSeed = 23;
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 3; ++round) {
+    const int victim = static_cast<int>(random() % 5);
+    const int moment_us = static_cast<int>(random() % 300'000);
+    SCOPED_TRACE(fmt::format("seed {}, rank {} after {} us", kSeed, victim, moment_us));
+    const JobResult result =
+        play(5, "kill_in_collective",
+             {std::to_string(victim), std::to_string(SIGKILL), std::to_string(moment_us)});
+    EXPECT_EQ(result.exit_code, 3);
+    expect_contains(result, fmt::format("tessera: rank {} (pid ", victim));
+    expect_contains(result, ") was killed by signal 9 (Killed)");
+  }
+}
+
+TEST_F(MpiDying, ARankStoppedInACollectiveEndsTheJob) {
+  const JobResult result = play(5, "stop_in_collective", {"3", std::to_string(SIGSTOP), "150000"});
+  EXPECT_EQ(result.exit_code, 3);
+  expect_contains(result, "rank 3 has not been heard from for ");
+}
+
 TEST_F(MpiDying, ACrashedRankIsNamed) {
   const JobResult result = play(3, "kill", {"2", std::to_string(SIGSEGV), "1000"});
   EXPECT_EQ(result.exit_code, 3);

@@ -72,6 +72,38 @@ TEST_F(MpiEnding, ARankThatComputesForTooLongIsNamedByAll) {
   expect_contains(result, "the waits end at rank 3, which waits for no other rank");
 }
 
+TEST_F(MpiEnding, ARankThatIsMissingInASumIsNamedByAll) {
+  const JobResult result = play(5, "compute_before_sum");
+  EXPECT_EQ(result.exit_code, 3);
+  expect_contains(result, "waited 1000 ms in vain to ");
+  expect_contains(result, "the waits end at rank 3, which waits for no other rank");
+}
+
+TEST_F(MpiEnding, AnExceptionInACollectiveEndsAllWithItsReason) {
+  const JobResult result = play(4, "throw_in_collective");
+  EXPECT_EQ(result.exit_code, 3);
+  expect_contains(result, "[op] rank 1/4: thrown between");
+  for (int rank : {0, 2, 3})
+    expect_contains(
+        result,
+        fmt::format("[comm] rank {}/4: rank 1 failed: an all-reduce was left unfinished", rank));
+}
+
+TEST_F(MpiEnding, CountsThatDifferInASumAreNamed) {
+  for (const char* counts_of_2 : {"999", "100000"}) {
+    const JobResult result = play(4, "mismatch_in_collective", {"1000", counts_of_2});
+    EXPECT_EQ(result.exit_code, 3);
+    expect_contains(result, "bytes at the receiver; both must post the same messages");
+  }
+}
+
+TEST_F(MpiEnding, AWorldMayFollowOneThatFailedInGoodOrder) {
+  const JobResult result = play(4, "fail_and_go_on");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+}
+
+TEST_F(MpiEnding, AnExitInsideAWorldEndsTheJob) { EXPECT_EQ(play(3, "exit_inside").exit_code, 3); }
+
 TEST_F(MpiEnding, ACircleOfWaitsIsRecognised) {
   const JobResult result = play(3, "circle");
   EXPECT_EQ(result.exit_code, 3);

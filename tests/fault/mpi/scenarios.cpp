@@ -24,9 +24,9 @@ using Arguments = std::vector<std::string>;
 using Scenario = std::function<void(Transport&, const Arguments&)>;
 
 Members everyone(const Transport& transport) {
-  Members group;
-  for (int rank = 0; rank < transport.size(); ++rank) group.push_back(rank);
-  return group;
+  Members all;
+  for (int rank = 0; rank < transport.size(); ++rank) all.push_back(rank);
+  return all;
 }
 
 /// Memory that is gone for good when it is freed: a late write is a signal, not a silent error.
@@ -68,16 +68,67 @@ void pass_along_ring(Transport& transport) {
   for (int step = 0;; ++step) swap_with_all(transport, step % 3 ? 100 : 1'000'000);
 }
 
+/// Sums, gathers and broadcasts of small and large buffers, two of them in flight at a time.
+[[noreturn]] void collect_for_ever(Transport& transport) {
+  const Members all = everyone(transport);
+  for (int step = 0;; ++step) {
+    const int64_t bytes = step % 3 ? 64 : 4'000'000;
+    Pages summed(bytes), gathered(transport.size() * bytes), sent(bytes);
+    AllReduce sum(transport, all, summed.data(), bytes / 8, SumType::kFloat64);
+    AllGather gather(transport, all, std::vector<int64_t>(all.size(), bytes), gathered.data());
+    sum.finish();
+    gather.finish();
+    broadcast(transport, all, step % transport.size(), sent.data(), bytes);
+  }
+}
+
+/// RANK SIGNAL MICROSECONDS: sends the signal to itself somewhere in what follows, if it is this
+/// rank.
+std::optional<std::thread> signal_later(const Transport& transport, const Arguments& arguments) {
+  if (transport.rank() != std::stoi(arguments[0])) return {};
+  return std::thread([arguments] {
+    std::this_thread::sleep_for(std::chrono::microseconds(std::stoi(arguments[2])));
+    raise(std::stoi(arguments[1]));
+    kill(getpid(), std::stoi(arguments[1]));
+  });
+}
+
 /// kill RANK SIGNAL MICROSECONDS: the rank dies somewhere in the traffic.
 void kill_in_traffic(Transport& transport, const Arguments& arguments) {
-  std::optional<std::thread> killer;
-  if (transport.rank() == std::stoi(arguments[0]))
-    killer.emplace([&] {
-      std::this_thread::sleep_for(std::chrono::microseconds(std::stoi(arguments[2])));
-      raise(std::stoi(arguments[1]));
-      kill(getpid(), std::stoi(arguments[1]));
-    });
+  const auto killer = signal_later(transport, arguments);
   exchange_for_ever(transport);
+}
+
+/// kill_in_collective RANK SIGNAL MICROSECONDS
+void kill_in_collective(Transport& transport, const Arguments& arguments) {
+  const auto killer = signal_later(transport, arguments);
+  collect_for_ever(transport);
+}
+
+/// Rank 1 throws between start and finish, when the others are in the middle of theirs.
+void throw_in_collective(Transport& transport, const Arguments&) {
+  Pages summed(4'000'000);
+  for (int step = 0;; ++step) {
+    AllReduce sum(transport, everyone(transport), summed.data(), 500'000, SumType::kFloat64);
+    if (transport.rank() == 1 && step == 3) throw_error<InvalidInput>("[op] thrown between");
+    sum.finish();
+  }
+}
+
+/// mismatch_in_collective COUNT COUNT_OF_RANK_2
+void mismatch_in_collective(Transport& transport, const Arguments& arguments) {
+  const int64_t count = std::stoi(arguments[transport.rank() == 2 ? 1 : 0]);
+  std::vector<double> summed(count, 1.0);
+  AllReduce(transport, everyone(transport), summed.data(), count, SumType::kFloat64).finish();
+}
+
+/// Rank 3 computes for ever before its part of a sum.
+void compute_before_sum(Transport& transport, const Arguments&) {
+  double summed = 1;
+  for (int step = 0; step < 3; ++step) {
+    while (transport.rank() == 3 && step == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
+    AllReduce(transport, everyone(transport), &summed, 1, SumType::kFloat64).finish();
+  }
 }
 
 /// stop RANK: the rank is stopped while it computes, and the others wait along the ring.
@@ -169,35 +220,62 @@ void wait_to_be_killed(Transport& transport, const Arguments& arguments) {
   exchange_for_ever(transport);
 }
 
-const std::map<std::string, Scenario> kScenarios = {{"kill", kill_in_traffic},
-                                                    {"stop", stop_in_ring},
-                                                    {"stop_in_traffic", kill_in_traffic},
-                                                    {"abort", abort_in_traffic},
-                                                    {"throw_on_one", throw_on_one},
-                                                    {"throw_on_all", throw_on_all},
-                                                    {"mismatch", mismatch},
-                                                    {"leave_early", leave_early},
-                                                    {"send_in_vain", send_in_vain},
-                                                    {"compute", compute_for_ever},
-                                                    {"circle", wait_in_a_circle},
-                                                    {"signal", stop_when_told},
-                                                    {"killed", wait_to_be_killed}};
+/// The program's exit while the world lives: not a good end, whatever the code.
+void exit_inside(Transport& transport, const Arguments&) {
+  barrier(transport, everyone(transport));
+  if (transport.rank() == 1) std::exit(0);
+  exchange_for_ever(transport);
+}
+
+const std::map<std::string, Scenario> kScenarios = {
+    {"kill", kill_in_traffic},
+    {"stop", stop_in_ring},
+    {"stop_in_traffic", kill_in_traffic},
+    {"abort", abort_in_traffic},
+    {"kill_in_collective", kill_in_collective},
+    {"stop_in_collective", kill_in_collective},
+    {"throw_in_collective", throw_in_collective},
+    {"mismatch_in_collective", mismatch_in_collective},
+    {"compute_before_sum", compute_before_sum},
+    {"exit_inside", exit_inside},
+    {"throw_on_one", throw_on_one},
+    {"throw_on_all", throw_on_all},
+    {"mismatch", mismatch},
+    {"leave_early", leave_early},
+    {"send_in_vain", send_in_vain},
+    {"compute", compute_for_ever},
+    {"circle", wait_in_a_circle},
+    {"signal", stop_when_told},
+    {"killed", wait_to_be_killed}};
 
 mpi::Options options_of(const std::string& scenario) {
   mpi::Options options;
   options.timeout = std::chrono::minutes(10);
   options.chunk_bytes = 200'000;
   if (scenario.starts_with("stop")) options.timeout = std::chrono::seconds(2);
-  if (scenario == "compute" || scenario == "circle") options.timeout = std::chrono::seconds(1);
+  if (scenario.starts_with("compute") || scenario == "circle")
+    options.timeout = std::chrono::seconds(1);
   return options;
 }
 
 }  // namespace
 
+/// A world that fails in good order, and then another one.
+int fail_and_go_on() {
+  try {
+    mpi::run_rank([](Transport& transport) { throw_in_collective(transport, {}); });
+  } catch (const Error&) {
+    mpi::run_rank([](Transport& transport) { barrier(transport, everyone(transport)); });
+    return 0;
+  }
+  return 1;
+}
+
 int play_as_rank(const std::string& scenario, const std::vector<std::string>& arguments) {
   if (scenario == "exit_before" && std::getenv("OMPI_COMM_WORLD_RANK") == std::string("1"))
     return 2;
   try {
+    if (scenario == "fail_and_go_on") return fail_and_go_on();
     int exit_code = 0;
     mpi::run_rank(
         [&](Transport& transport) {

@@ -26,12 +26,27 @@ class FailuresOnly : public testing::EmptyTestEventListener {
   }
 };
 
+/// Worlds of the same processes, one after the other: the tests' world comes after some, and one
+/// comes after it.
+void expect_whole_world(const mpi::Options& options) {
+  mpi::run_rank(
+      [](Transport& transport) {
+        shared_world = &transport;
+        double count = 1;
+        AllReduce(transport, everyone(), &count, 1, SumType::kFloat64).finish();
+        if (count != transport.size())
+          throw_error<InternalError>("{} of {} ranks are there", count, transport.size());
+      },
+      options);
+}
+
 int run_tests() {
   int result = 0;
   mpi::Options options;
   options.timeout = std::chrono::seconds(30);
   if (const char* chunk = std::getenv("TESSERA_TEST_CHUNK"))
     options.chunk_bytes = std::atoll(chunk);
+  for (int n = 0; n < 5; ++n) expect_whole_world(options);
   mpi::run_rank(
       [&](Transport& transport) {
         shared_world = &transport;
@@ -43,6 +58,7 @@ int run_tests() {
         result = RUN_ALL_TESTS();
       },
       options);
+  expect_whole_world(options);
   return result;
 }
 

@@ -180,7 +180,7 @@ TEST(MpiPointToPoint, MisuseIsNamed) {
   const Ticket ticket = world().start({});
   world().finish(ticket);
   EXPECT_THROW(world().finish(ticket), InternalError);
-  EXPECT_THROW(mpi::create(), InternalError) << "MPI starts once in a process";
+  EXPECT_THROW(mpi::create(), InternalError) << "one world at a time";
   mpi::Options options;
   options.chunk_bytes = 0;
   EXPECT_THROW(mpi::create(options), InvalidInput);
