@@ -13,6 +13,7 @@
 #include "tessera/cli/stage_picture.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/job/forecast.h"
+#include "tessera/lower/cost_model.h"
 #include "tessera/lower/halo_report.h"
 #include "tessera/report/task_events.h"
 #include "tessera/simulate/draw_timeline.h"
@@ -109,18 +110,12 @@ void print_table(const Job& job, const std::vector<RankForecast>& ranks) {
   fmt::print("\nworkspace inside kernels comes on top; `tessera bench` measures it\n");
 }
 
-StepCosts step_costs(const Job& job, const Options& options) {
-  StepCosts costs;
-  costs.ruler = options.costs == "tasks" ? StepCosts::Ruler::kTasks : StepCosts::Ruler::kFlops;
-  costs.real = job.real;
-  return costs;
-}
-
 /// Whether that was all that was asked for.
 bool show_timeline(const Job& job, const Lowered& lowered, const Options& options) {
   if (!options.timeline && options.trace_file.empty()) return false;
-  const Timeline timeline =
-      make_timeline(lowered.programs, lowered.graph, step_costs(job, options));
+  const std::unique_ptr<CostModel> costs =
+      make_cost_model(parse_schedule_costs(options.costs), job.real);
+  const Timeline timeline = make_timeline(lowered.programs, lowered.graph, *costs);
   if (!options.trace_file.empty())
     write_file_atomically(options.trace_file,
                           to_chrome_trace(to_trace(timeline), rank_names(lowered.programs)));
@@ -175,10 +170,10 @@ void add_plan(CLI::App& app, int* exit_code) {
       ->group("Output");
   command
       ->add_option("--costs", options->costs,
-                   "of the timeline: flops (at 10 GFLOP/s, messages take no time), or tasks (a "
-                   "forward 1, a backward 2)")
+                   "of the timeline: flops (kernels at 10 GFLOP/s and 5 GB/s of memory, whichever "
+                   "takes longer; messages take no time), or tasks (a forward 1, a backward 2)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"flops", "tasks"}))
+      ->check(CLI::IsMember(schedule_costs_names()))
       ->group("Output");
   command->add_option("--width", options->width, "columns of the timeline")
       ->capture_default_str()

@@ -156,6 +156,15 @@ class Op {
   virtual double flops(const Box& out, const NodeTypes&) const {
     return static_cast<double>(out.volume());
   }
+  /// Elements that forward on a box of the output reads and writes, each once: of the inputs and of
+  /// the output.
+  virtual double elements_moved(const Box& out, const NodeTypes& types) const {
+    int64_t elements = out.volume();
+    for (int input = 0; input < static_cast<int>(types.inputs.size()); ++input)
+      elements +=
+          intersect(needed(input, out, types), Box::whole(types.inputs[input].shape())).volume();
+    return static_cast<double>(elements);
+  }
 
   // Kernels.
 

@@ -11,6 +11,7 @@
 #include "tessera/lower/keep.h"
 #include "tessera/lower/memory.h"
 #include "tessera/lower/rewrite.h"
+#include "tessera/lower/task_costs.h"
 
 namespace tessera {
 namespace {
@@ -53,7 +54,7 @@ void check_micro_batches(const Graph& graph, const Plan& plan, const EarlyPart& 
         graph.node(early.late_loss).name, to_string(plan.schedule));
 }
 
-Pipeline pipeline_of(const PlacedGraph& placed, StepKind step) {
+Pipeline pipeline_of(const PlacedGraph& placed, const BackwardValues& backward, StepKind step) {
   Pipeline pipeline;
   pipeline.num_stages = placed.plan.num_stages();
   pipeline.micro_batches = placed.num_micro_batches();
@@ -61,6 +62,12 @@ Pipeline pipeline_of(const PlacedGraph& placed, StepKind step) {
   for (const Chunk& chunk : placed.chunks) {
     pipeline.stage_of_chunk.push_back(chunk.stage);
     pipeline.chunks_before.push_back(chunk.chunks_before);
+  }
+  const std::unique_ptr<CostModel> model = make_cost_model(placed.plan.schedule_costs);
+  for (const TaskCosts& costs : chunk_costs(*model, placed, backward)) {
+    pipeline.forward_cost.push_back(costs.forward);
+    pipeline.backward_cost.push_back(costs.backward);
+    pipeline.weight_cost.push_back(costs.weight);
   }
   return pipeline;
 }
@@ -78,8 +85,8 @@ std::vector<Program> emit_programs(EmitContext* context) {
   std::vector<Emitter> emitters;
   for (int rank = 0; rank < plan.num_ranks(); ++rank) emitters.emplace_back(*context, rank);
   for (Emitter& emitter : emitters) emitter.set_up();
-  for (const ScheduledTask& task :
-       schedule_tasks(pipeline_of(context->placed, context->options.step), plan.schedule)) {
+  for (const ScheduledTask& task : schedule_tasks(
+           pipeline_of(context->placed, context->backward, context->options.step), plan.schedule)) {
     for (int rank : plan.stage_ranks(task.stage)) context->busy_until[rank] = task.end;
     for (Emitter& emitter : emitters) emitter.emit(task);
   }
@@ -92,7 +99,7 @@ std::vector<Program> emit_programs(EmitContext* context) {
 
 Lowered lower(const Graph& graph, const Plan& plan, const LowerOptions& options) {
   check_inputs(graph, plan);
-  PlacedGraph placed = place(rewrite(graph, plan), plan);
+  PlacedGraph placed = place(rewrite(graph, plan, options.without_rewrites), plan);
   const EarlyPart early = find_early_part(placed.graph, plan.micro_batches);
   check_micro_batches(placed.graph, plan, early, options.step);
   const BackwardValues backward = analyse_backward(placed.graph, options);

@@ -2,6 +2,8 @@
 // What the lowering is asked to make of a graph and a plan.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -19,6 +21,7 @@ struct LowerOptions {
   bool reduce_gradients = true;         // sum them over the ranks; a step that accumulates does not
   bool recompute = true;                // cheap outputs are computed again rather than kept
   int64_t bucket_elements = 6'553'600;  // 25 MiB of float32
+  std::vector<std::string> without_rewrites = {};  // names of passes to leave out (rewrite.h)
 };
 
 }  // namespace tessera

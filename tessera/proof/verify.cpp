@@ -244,6 +244,7 @@ LowerOptions verified_step(const VerifyOptions& options) {
   lowering.step = StepKind::kTrain;
   lowering.input_gradients = lowering.keep_outputs = true;
   lowering.recompute = options.recompute;
+  lowering.without_rewrites = options.without_rewrites;
   return lowering;
 }
 

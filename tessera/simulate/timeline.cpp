@@ -13,13 +13,29 @@ namespace {
 
 enum class Progress { kDone, kWaits };
 
+/// Whether weight gradients are tasks of their own.
+bool has_weight_tasks(const std::vector<Program>& programs) {
+  for (const Program& program : programs)
+    for (const Instruction& instruction : program.instructions)
+      if (const auto* enter = std::get_if<Enter>(&instruction);
+          enter && enter->part == Enter::Part::kTask && enter->task.kind == TaskKind::kWeight)
+        return true;
+  return false;
+}
+
 /// What all ranks share.
 struct World {
   const Graph& graph;
-  const StepCosts& costs;
+  const CostModel& costs;
   bool weight_tasks;
   MessageClock messages;
-  bool counts_tasks() const { return costs.ruler == StepCosts::Ruler::kTasks; }
+
+  /// Setting up and finishing are no tasks.
+  double task_cost(const Enter& enter) const {
+    if (enter.part != Enter::Part::kTask) return 0;
+    const bool with_weights = enter.task.kind == TaskKind::kBackward && !weight_tasks;
+    return costs.task(enter.task.kind) + (with_weights ? costs.task(TaskKind::kWeight) : 0);
+  }
 };
 
 /// One rank on its way through its program.
@@ -66,12 +82,12 @@ class RankWalk {
     end_task();
     enter_ = enter;
     entered_ = now_;
-    if (world_.counts_tasks()) owed_ = task_units(enter, world_.weight_tasks);
+    owed_ = world_.task_cost(enter);
     return Progress::kDone;
   }
   Progress execute(const Run& run) {
-    if (!world_.counts_tasks())
-      work(kernel_flops(run, world_.graph) / world_.costs.flops_per_second);
+    const Box out = run.boxes.empty() ? Box() : run.boxes.front();
+    work(world_.costs.kernel(world_.graph.node(run.node), run.phase, out));
     return Progress::kDone;
   }
   Progress execute(const StartTransfer& transfer) { return start(transfer); }
@@ -85,7 +101,7 @@ class RankWalk {
       in_second_round_ = false;
       return Progress::kDone;
     }
-    const Posts second = posts_of(reduce, program_, world_.costs.real);
+    const Posts second = posts_of(reduce, program_, world_.costs.real());
     if (second.empty()) return Progress::kDone;
     post(reduce.channel, second);
     moved_ = in_second_round_ = true;  // others may wait for it
@@ -94,7 +110,7 @@ class RankWalk {
 
   template <class Start>
   Progress start(const Start& start) {
-    post(start.channel, posts_of(start, program_, world_.costs.real));
+    post(start.channel, posts_of(start, program_, world_.costs.real()));
     return Progress::kDone;
   }
 
@@ -104,15 +120,10 @@ class RankWalk {
     open.receives |= !posts.receives.empty();
     const int rank = program_.rank;
     for (const Post& each : posts.sends)
-      open.tickets.push_back(world_.messages.send(rank, each.peer, now_, message_time(each.bytes)));
+      open.tickets.push_back(
+          world_.messages.send(rank, each.peer, now_, world_.costs.message(each.bytes)));
     for (const Post& each : posts.receives)
       open.tickets.push_back(world_.messages.receive(each.peer, rank, now_));
-  }
-
-  double message_time(int64_t bytes) const {
-    if (world_.counts_tasks()) return 0;
-    return world_.costs.latency_seconds +
-           static_cast<double>(bytes) / world_.costs.bytes_per_second;
   }
 
   Progress wait(int channel) {
@@ -135,9 +146,9 @@ class RankWalk {
     busy_ += time;
   }
 
-  /// A task's units are due when its inputs are there and before anything is handed over, as a
-  /// schedule's drawing has it: before the first message that it sends, and before it waits for
-  /// others to take what was sent.
+  /// What a task itself costs is due when its inputs are there and before anything is handed over,
+  /// as a schedule's drawing has it: before the first message that it sends, and before it waits
+  /// for others to take what was sent.
   void settle() { work(std::exchange(owed_, 0)); }
 
   void end_task() {
@@ -185,14 +196,14 @@ double Timeline::bubble_fraction() const {
 }
 
 Timeline make_timeline(const std::vector<Program>& programs, const Graph& graph,
-                       const StepCosts& costs) {
+                       const CostModel& costs) {
   World world{graph, costs, has_weight_tasks(programs), {}};
   std::vector<RankWalk> walks;
   for (const Program& program : programs) walks.emplace_back(program, &world);
   walk_together(&walks);
 
   Timeline timeline;
-  timeline.ruler = costs.ruler;
+  timeline.unit = costs.unit();
   for (RankWalk& walk : walks)
     timeline.step_time = std::max(timeline.step_time, walk.conclude(&timeline));
   for (RankTime& rank : timeline.ranks) rank.idle = timeline.step_time - rank.busy;

@@ -29,7 +29,7 @@ struct Chain {
     plan.micro_batches = micro_batches;
     plan.schedule = kind;
   }
-  Timeline timeline(const StepCosts& costs = {}) const {
+  Timeline timeline(const CostModel& costs = UnitCosts()) const {
     const Lowered lowered = lower(graph, plan);
     return make_timeline(lowered.programs, lowered.graph, costs);
   }
@@ -99,11 +99,9 @@ TEST(PipelineTimeline, StagesWithGridsExchangeHalosInsideTheirTasks) {
   EXPECT_DOUBLE_EQ(timeline.bubble_fraction(), 2.0 / 6) << draw_timeline(timeline);
 }
 
-TEST(PipelineTimeline, AnUnevenStageShowsInFlops) {
+TEST(PipelineTimeline, AnUnevenStageShowsInSeconds) {
   // The last stage also has the loss, so the others wait for it.
-  StepCosts costs;
-  costs.ruler = StepCosts::Ruler::kFlops;
-  const Timeline timeline = Chain(3, 3, 6, kOneForwardOneBackward).timeline(costs);
+  const Timeline timeline = Chain(3, 3, 6, kOneForwardOneBackward).timeline(Roofline());
   EXPECT_GT(timeline.ranks[2].busy, timeline.ranks[1].busy);
   EXPECT_GT(timeline.ranks[1].busy, timeline.ranks[0].busy);  // which needs no input gradient
   EXPECT_GT(timeline.bubble_fraction(), 2.0 / 8);
