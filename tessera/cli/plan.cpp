@@ -13,6 +13,7 @@
 #include "tessera/cli/stage_picture.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/job/forecast.h"
+#include "tessera/lower/cost_model.h"
 #include "tessera/lower/halo_report.h"
 #include "tessera/report/task_events.h"
 #include "tessera/simulate/draw_timeline.h"
@@ -114,20 +115,14 @@ void print_table(const Job& job, const Forecast& forecast) {
   fmt::print("\nworkspace inside kernels comes on top; `tessera bench` measures it\n");
 }
 
-StepCosts step_costs(const Job& job, const Options& options) {
-  StepCosts costs;
-  costs.ruler = options.costs == "tasks" ? StepCosts::Ruler::kTasks : StepCosts::Ruler::kFlops;
-  costs.real = job.real;
-  return costs;
-}
-
 /// All ranks are walked together, which is for small worlds.
 void show_timeline(const Job& job, const Lowering& lowering, const Options& options) {
   if (lowering.num_ranks() > kMostRanksProved)
     throw_error<InvalidInput>("[--timeline] {} workers are too many to draw; use at most {}",
                               lowering.num_ranks(), kMostRanksProved);
-  const Timeline timeline =
-      make_timeline(lowering.programs(), lowering.graph(), step_costs(job, options));
+  const std::unique_ptr<CostModel> costs =
+      make_cost_model(parse_schedule_costs(options.costs), job.real);
+  const Timeline timeline = make_timeline(lowering.programs(), lowering.graph(), *costs);
   if (!options.trace_file.empty())
     write_file_atomically(options.trace_file,
                           to_chrome_trace(to_trace(timeline), rank_names(job.plan)));
@@ -183,10 +178,10 @@ void add_plan(CLI::App& app, int* exit_code) {
       ->group("Output");
   command
       ->add_option("--costs", options->costs,
-                   "of the timeline: flops (at 10 GFLOP/s, messages take no time), or tasks (a "
-                   "forward 1, a backward 2)")
+                   "of the timeline: flops (kernels at 10 GFLOP/s and 5 GB/s of memory, whichever "
+                   "takes longer; messages take no time), or tasks (a forward 1, a backward 2)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"flops", "tasks"}))
+      ->check(CLI::IsMember(schedule_costs_names()))
       ->group("Output");
   command->add_option("--width", options->width, "columns of the timeline")
       ->capture_default_str()

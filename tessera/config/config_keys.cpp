@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/plan/schedule_costs.h"
 #include "tessera/plan/schedule_kind.h"
 
 namespace tessera {
@@ -243,6 +244,10 @@ Keys placement_keys() {
                           key("--pipeline-schedule", "pipeline_schedule",
                               "in which order stages work on micro-batches (docs/pipeline.md)",
                               &Config::pipeline_schedule)))),
+      excluding(plan, one_of(schedule_costs_names(),
+                             key("--pipeline-costs", "pipeline_costs",
+                                 "by which costs tasks are ordered: a unit each, or their kernels",
+                                 &Config::pipeline_costs))),
       within(
           1, 1024,
           key("--chunks", "chunks",
@@ -256,7 +261,7 @@ Keys placement_keys() {
                  "batch norm by the statistics of the whole batch, or of each micro-batch",
                  &Config::norm)),
       excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
-                 "--pipeline-schedule"},
+                 "--pipeline-schedule", "--pipeline-costs"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
       within(1, 1024, key("--threads", "threads", "threads per worker", &Config::threads)),

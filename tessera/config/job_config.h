@@ -30,6 +30,7 @@ struct JobConfig {
   int64_t workers = 0;  // 0: the product of the others
   int64_t micro_batches = 1;
   std::string pipeline_schedule = "1f1b";
+  std::string pipeline_costs = "tasks";
   int64_t chunks = 2;            // of a stage, with the interleaved schedule
   std::string balance = "time";  // or a file
   std::string norm = "batch";

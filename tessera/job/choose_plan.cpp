@@ -76,6 +76,7 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   plan.data = config.replicas;
   plan.micro_batches = config.micro_batches;
   plan.schedule = parse_schedule(config.pipeline_schedule);
+  plan.schedule_costs = parse_schedule_costs(config.pipeline_costs);
   resolve_stages(config, &plan);
   if (config.workers != 0) resolve_workers(config, graph, &plan);
   if (!config.pieces.empty()) plan.pieces = resolve_pieces(config, graph, plan);

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -33,6 +35,7 @@ struct LowerOptions {
 
   int64_t bucket_elements = 6'553'600;  // 25 MiB of float32
   at::ScalarType real = at::kDouble;    // what scratch is sized for: that of the run, or larger
+  std::vector<std::string> without_rewrites = {};  // names of passes to leave out (rewrite.h)
 };
 
 }  // namespace tessera

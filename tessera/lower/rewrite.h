@@ -1,15 +1,14 @@
 #pragma once
-// Changes to the graph before it is placed, each of which keeps every number: batch norm and ReLU
-// become one operator, and reductions over a space that is cut become partial results per cell and
-// their sum.
+// Changes to the graph before it is placed, each of which keeps every number: a list of named
+// passes, which run in its order. Parameters, inputs and outputs keep their order, too.
 //
-//   spatial sum or mean, all axes  →  partial_sum → sum_parts
-//   flatten → linear, small batch  →  partial_linear → sum_parts
-//
-// Nodes are fused where one stage runs both. Parameters, inputs and outputs keep their order.
+// Example: what a network is without its fused norms
+//   rewrite(graph, plan, {"fuse-norm-relu"});
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tessera/graph/graph.h"
 #include "tessera/plan/plan.h"
@@ -19,10 +18,26 @@ namespace tessera {
 /// Ends the name of a node that was made beside the one of that name, on the same stage.
 constexpr std::string_view kPartialSuffix = ".partial";
 
-Graph rewrite(const Graph& graph, const Plan& plan);
+struct Rewrite {
+  enum class Kind {
+    kOptional,
+    kRequired,  // what it replaces has no kernels
+  };
+  std::string name;
+  std::string what;  // it does, in a sentence
+  Kind kind = Kind::kOptional;
+  Graph (*apply)(const Graph& graph, const Plan& plan) = nullptr;
+};
 
-/// The reader of a node's output into which the rewrite may take the node over, if one stage runs
-/// both: the ReLU after a batch norm, the linear layer after a flatten. None where others read the
+/// All passes, in the order in which they run.
+const std::vector<Rewrite>& rewrites();
+
+/// Runs all passes but those named in `without`. Throws InvalidInput, with the legal names, where
+/// there is no such pass, or where the network could not run without it.
+Graph rewrite(const Graph& graph, const Plan& plan, const std::vector<std::string>& without = {});
+
+/// The reader of a node's output into which a pass may take the node over, if one stage runs both:
+/// the ReLU after a batch norm, the linear layer after a flatten. None where others read the
 /// output, too. (A flatten is only taken over where the batch is small.)
 std::optional<NodeId> fusing_reader(const Graph& graph, NodeId node);
 

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/lower/rewrite.h"
+#include "tessera/lower/task_costs.h"
 
 namespace tessera {
 namespace {
@@ -33,7 +34,7 @@ void check_micro_batches(const Graph& graph, const Plan& plan, const EarlyPart& 
         graph.node(early.late_loss).name, to_string(plan.schedule));
 }
 
-Pipeline pipeline_of(const PlacedGraph& placed, StepKind step) {
+Pipeline pipeline_of(const PlacedGraph& placed, const BackwardValues& backward, StepKind step) {
   Pipeline pipeline;
   pipeline.num_stages = placed.plan.num_stages();
   pipeline.micro_batches = placed.num_micro_batches();
@@ -41,6 +42,12 @@ Pipeline pipeline_of(const PlacedGraph& placed, StepKind step) {
   for (const Chunk& chunk : placed.chunks) {
     pipeline.stage_of_chunk.push_back(chunk.stage);
     pipeline.chunks_before.push_back(chunk.chunks_before);
+  }
+  const std::unique_ptr<CostModel> model = make_cost_model(placed.plan.schedule_costs);
+  for (const TaskCosts& costs : chunk_costs(*model, placed, backward)) {
+    pipeline.forward_cost.push_back(costs.forward);
+    pipeline.backward_cost.push_back(costs.backward);
+    pipeline.weight_cost.push_back(costs.weight);
   }
   return pipeline;
 }
@@ -94,7 +101,7 @@ StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions
   check_inputs(graph, plan);
   StepPlan step;
   step.options = options;
-  step.placed = place(rewrite(graph, plan), plan);
+  step.placed = place(rewrite(graph, plan, options.without_rewrites), plan);
   step.early = find_early_part(step.graph(), plan.micro_batches);
   check_micro_batches(step.graph(), plan, step.early, options.step);
   step.backward = analyse_backward(step.graph(), options);
@@ -102,7 +109,7 @@ StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions
   step.buckets = plan_buckets(step.graph(), step.holders, options.bucket_elements);
   step.bucket_of_parameter = bucket_of_parameters(step.graph(), step.buckets);
   step.users_of_buffer = count_users_of_buffers(step.graph());
-  step.tasks = schedule_tasks(pipeline_of(step.placed, options.step), plan.schedule);
+  step.tasks = schedule_tasks(pipeline_of(step.placed, step.backward, options.step), plan.schedule);
   return step;
 }
 

@@ -98,8 +98,9 @@ std::vector<int64_t> counts(const Json& json, const std::string& key) {
 }
 
 const std::vector<std::string>& known_keys() {
-  static const std::vector<std::string> keys{"data",     "space",         "pieces",  "stages",
-                                             "stage_of", "micro_batches", "schedule"};
+  static const std::vector<std::string> keys{"data",     "space",         "pieces",
+                                             "stages",   "stage_of",      "micro_batches",
+                                             "schedule", "schedule_costs"};
   return keys;
 }
 
@@ -166,7 +167,9 @@ std::string to_string(const Plan& plan) {
   }
   if (!plan.pieces.empty()) text += ", pieces " + to_string(plan.pieces);
   if (plan.micro_batches > 1) text += fmt::format(", {} micro-batches", plan.micro_batches);
-  if (plan.num_stages() > 1 || plan.micro_batches > 1) text += ", " + to_string(plan.schedule);
+  if (plan.num_stages() == 1 && plan.micro_batches == 1) return text;
+  text += ", " + to_string(plan.schedule);
+  if (plan.schedule_costs != ScheduleCosts::kTasks) text += " by " + to_string(plan.schedule_costs);
   return text;
 }
 
@@ -177,6 +180,8 @@ std::string to_json(const Plan& plan) {
   if (plan.num_stages() > 1 || plan.micro_batches > 1) {
     json["micro_batches"] = plan.micro_batches;
     json["schedule"] = to_string(plan.schedule);
+    if (plan.schedule_costs != ScheduleCosts::kTasks)
+      json["schedule_costs"] = to_string(plan.schedule_costs);
   }
   return json.dump();
 }
@@ -205,6 +210,8 @@ Plan plan_from_json(const std::string& text) {
     if (json.contains("micro_batches"))
       plan.micro_batches = count(json["micro_batches"], "micro_batches");
     plan.schedule = parse_schedule(json.value("schedule", to_string(plan.schedule)));
+    plan.schedule_costs =
+        parse_schedule_costs(json.value("schedule_costs", to_string(plan.schedule_costs)));
     return plan;
   } catch (const nlohmann::json::exception& error) {
     throw_error<InvalidInput>("[plan] not a plan: {}", error.what());

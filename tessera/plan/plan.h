@@ -15,6 +15,7 @@
 
 #include "tessera/base/members.h"
 #include "tessera/graph/value_type.h"
+#include "tessera/plan/schedule_costs.h"
 #include "tessera/plan/schedule_kind.h"
 
 namespace tessera {
@@ -28,6 +29,7 @@ struct Plan {
   std::map<std::string, int> stage_of = {};       // of every node, by name, where there are several
   int64_t micro_batches = 1;
   ScheduleKind schedule = ScheduleKind::kOneForwardOneBackward;
+  ScheduleCosts schedule_costs = ScheduleCosts::kTasks;
 
   int num_ranks() const;
   int num_stages() const { return stages.empty() ? 1 : static_cast<int>(stages.size()); }

@@ -52,7 +52,7 @@ StagedSegments choose(const Graph& graph, const Plan& plan, const BalanceOptions
     case BalanceBy::kMemory:
       return balance_by_memory(graph, plan, options, num_segments, places);
     default:
-      return balance_by_time(graph, plan, num_segments, few);
+      return balance_by_time(graph, plan, num_segments, few, Roofline({}, options.real));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Cuts a network into stages: which node runs on which stage, so that the largest stage is as small
-// as it can be. "Large" is counted in layers, parameters, bytes or FLOPs.
+// as it can be. "Large" is counted in layers, parameters, bytes or time.
 //
 // Example:
 //   plan.stage_of = balance(graph, plan, {.by = BalanceBy::kMemory});
@@ -18,7 +18,7 @@ enum class BalanceBy {
   kLayers,      // nodes with weights: the even split that people make by hand
   kParameters,  // numbers in weights
   kMemory,      // peak bytes of a rank, as the simulator counts them
-  kTime,        // FLOPs of forward and backward on a rank
+  kTime,        // kernels of forward and backward on a rank, by the roofline (cost_model.h)
 };
 
 /// "layers", "parameters", "memory", "time".

@@ -1,5 +1,6 @@
 #include "tessera/planner/balance_costs.h"
 
+#include "tessera/lower/task_costs.h"
 #include "tessera/planner/balance_places.h"
 
 namespace tessera {
@@ -76,17 +77,16 @@ SegmentTable received_bytes(const Graph& graph, const std::vector<NodeId>& place
   });
 }
 
-std::vector<double> training_flops_before(const Graph& graph, const std::vector<NodeId>& places) {
+std::vector<double> training_time_before(const Graph& graph, const std::vector<NodeId>& places,
+                                         const CostModel& costs) {
+  const BackwardValues backward = analyse_backward(graph, {.step = StepKind::kGradient});
   std::vector<double> before{0};
   for (size_t i = 0; i + 1 < places.size(); ++i) {
-    double flops = before.back();
-    for (NodeId id = places[i]; id < places[i + 1]; ++id) {
-      const Node& node = graph.node(id);
-      const Box output = Box::whole(node.types.output.shape());
-      const double passes = node.parameters.empty() ? 2 : 3;
-      flops += passes * node.op->flops(output, node.types);
-    }
-    before.push_back(flops);
+    TaskCosts total;
+    for (NodeId id = places[i]; id < places[i + 1]; ++id)
+      total +=
+          kernel_costs(costs, graph, id, backward, Box::whole(graph.node(id).types.output.shape()));
+    before.push_back(before.back() + total.forward + total.backward + total.weight);
   }
   return before;
 }

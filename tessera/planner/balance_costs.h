@@ -1,11 +1,12 @@
 #pragma once
-// What segments of a network cost in parameters, FLOPs and bytes received, for partitions that look
+// What segments of a network cost in parameters, time and bytes received, for partitions that look
 // at nothing but sums. Segments are given by indices into a list of cut places.
 
 #include <cstdint>
 #include <vector>
 
 #include "tessera/graph/graph.h"
+#include "tessera/lower/cost_model.h"
 #include "tessera/planner/balance_partition.h"
 
 namespace tessera {
@@ -32,9 +33,9 @@ SegmentTable parameter_elements(const Graph& graph, const std::vector<NodeId>& p
 SegmentTable received_bytes(const Graph& graph, const std::vector<NodeId>& places,
                             int64_t real_bytes);
 
-/// FLOPs of forward and backward before each place: gradients of the inputs cost as much as
-/// forward, and those of the weights once more.
-std::vector<double> training_flops_before(const Graph& graph, const std::vector<NodeId>& places);
+/// What all kernels of forward and backward cost before each place, on whole values.
+std::vector<double> training_time_before(const Graph& graph, const std::vector<NodeId>& places,
+                                         const CostModel& costs);
 
 /// Whether people count the node as a layer: it multiplies by a weight. Norms go with theirs.
 bool is_layer(const Node& node);

@@ -60,13 +60,13 @@ StagedSegments balance_by_parameters(const Graph& graph, const Plan& plan, int n
 }
 
 StagedSegments balance_by_time(const Graph& graph, const Plan& plan, int num_segments,
-                               const std::vector<NodeId>& places) {
-  const std::vector<double> flops = training_flops_before(graph, places);
+                               const std::vector<NodeId>& places, const CostModel& costs) {
+  const std::vector<double> before = training_time_before(graph, places, costs);
   std::vector<double> ranks;
   for (int segment = 0; segment < num_segments; ++segment)
     ranks.push_back(plan.ranks_of_stage(segment % plan.num_stages()));
   return minimise(graph, plan, num_segments, places, [&](int segment, int begin, int end) {
-    return (flops[end] - flops[begin]) / ranks[segment];
+    return (before[end] - before[begin]) / ranks[segment];
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Balances by what simply adds up along the network: layers, parameters, FLOPs.
+// Balances by what simply adds up along the network: layers, parameters, time.
 
+#include "tessera/lower/cost_model.h"
 #include "tessera/planner/balance.h"
 #include "tessera/planner/balance_places.h"
 
@@ -16,8 +17,8 @@ StagedSegments balance_by_layers(const Graph& graph, const Plan& plan, int num_s
 StagedSegments balance_by_parameters(const Graph& graph, const Plan& plan, int num_segments,
                                      const std::vector<NodeId>& places);
 
-/// The largest number of FLOPs that a rank does for a segment is as small as it can be.
+/// The longest time that a rank needs for the kernels of a segment is as short as it can be.
 StagedSegments balance_by_time(const Graph& graph, const Plan& plan, int num_segments,
-                               const std::vector<NodeId>& places);
+                               const std::vector<NodeId>& places, const CostModel& costs);
 
 }  // namespace tessera

@@ -261,6 +261,7 @@ LowerOptions verified_step(const VerifyOptions& options) {
   const std::unique_ptr<Optimiser> optimiser = make_optimiser(options);
   lowering.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
   lowering.real = options.real;
+  lowering.without_rewrites = options.without_rewrites;
   return lowering;
 }
 

@@ -29,6 +29,7 @@ struct VerifyOptions {
   uint64_t seed = 1;
   int threads = 1;  // per rank
   bool recompute = true;
+  std::vector<std::string> without_rewrites = {};  // see lower/rewrite.h
   double timeout_seconds = 60;
 };
 

@@ -24,11 +24,11 @@ Scale scale_of(const Timeline& timeline, int width) {
   Scale scale;
   if (timeline.step_time <= 0) return scale;
   scale.columns_per_time = width / timeline.step_time;
-  if (timeline.ruler == StepCosts::Ruler::kTasks && scale.columns_per_time > 1)
+  if (timeline.unit == TimeUnit::kTasks && scale.columns_per_time > 1)
     scale.columns_per_time = std::floor(scale.columns_per_time);
   scale.columns =
       std::max(1, static_cast<int>(std::lround(timeline.step_time * scale.columns_per_time)));
-  if (timeline.ruler == StepCosts::Ruler::kTasks) return scale;
+  if (timeline.unit == TimeUnit::kTasks) return scale;
   scale.unit = timeline.step_time >= 1 ? "s" : timeline.step_time >= 1e-3 ? "ms" : "us";
   scale.shown_per_time = timeline.step_time >= 1 ? 1 : timeline.step_time >= 1e-3 ? 1e3 : 1e6;
   return scale;

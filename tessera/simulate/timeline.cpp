@@ -14,13 +14,29 @@ namespace {
 
 enum class Progress { kDone, kWaits };
 
+/// Whether weight gradients are tasks of their own.
+bool has_weight_tasks(const std::vector<Program>& programs) {
+  for (const Program& program : programs)
+    for (const Instruction& instruction : program.instructions)
+      if (const auto* enter = std::get_if<Enter>(&instruction);
+          enter && enter->part == Enter::Part::kTask && enter->task.kind == TaskKind::kWeight)
+        return true;
+  return false;
+}
+
 /// What all ranks share.
 struct World {
   const Graph& graph;
-  const StepCosts& costs;
+  const CostModel& costs;
   bool weight_tasks;
   MessageClock messages;
-  bool counts_tasks() const { return costs.ruler == StepCosts::Ruler::kTasks; }
+
+  /// Setting up and finishing are no tasks.
+  double task_cost(const Enter& enter) const {
+    if (enter.part != Enter::Part::kTask) return 0;
+    const bool with_weights = enter.task.kind == TaskKind::kBackward && !weight_tasks;
+    return costs.task(enter.task.kind) + (with_weights ? costs.task(TaskKind::kWeight) : 0);
+  }
 };
 
 /// One rank on its way through its program.
@@ -67,12 +83,11 @@ class RankWalk {
     end_task();
     enter_ = enter;
     entered_ = now_;
-    if (world_.counts_tasks()) owed_ = task_units(enter, world_.weight_tasks);
+    owed_ = world_.task_cost(enter);
     return Progress::kDone;
   }
   Progress execute(const Run& run) {
-    if (!world_.counts_tasks())
-      work(kernel_flops(run, world_.graph) / world_.costs.flops_per_second);
+    work(world_.costs.kernel(world_.graph.node(run.node), run.phase, run.box));
     return Progress::kDone;
   }
   Progress execute(const StartTransfer& transfer) { return communicate(transfer); }
@@ -84,7 +99,7 @@ class RankWalk {
   template <class T>
   Progress communicate(const T& instruction) {
     if (!communication_)
-      communication_ = communication_of(instruction, program_, program_.rank, world_.costs.real);
+      communication_ = communication_of(instruction, program_, program_.rank, world_.costs.real());
     while (true) {
       if (communication_->waits && wait(communication_->channel) == Progress::kWaits)
         return Progress::kWaits;
@@ -103,15 +118,10 @@ class RankWalk {
     open.receives |= !posts.receives.empty();
     const int rank = program_.rank;
     for (const Post& each : posts.sends)
-      open.tickets.push_back(world_.messages.send(rank, each.peer, now_, message_time(each.bytes)));
+      open.tickets.push_back(
+          world_.messages.send(rank, each.peer, now_, world_.costs.message(each.bytes)));
     for (const Post& each : posts.receives)
       open.tickets.push_back(world_.messages.receive(each.peer, rank, now_));
-  }
-
-  double message_time(int64_t bytes) const {
-    if (world_.counts_tasks()) return 0;
-    return world_.costs.latency_seconds +
-           static_cast<double>(bytes) / world_.costs.bytes_per_second;
   }
 
   Progress wait(int channel) {
@@ -134,9 +144,9 @@ class RankWalk {
     busy_ += time;
   }
 
-  /// A task's units are due when its inputs are there and before anything is handed over, as a
-  /// schedule's drawing has it: before the first message that it sends, and before it waits for
-  /// others to take what was sent.
+  /// What a task itself costs is due when its inputs are there and before anything is handed over,
+  /// as a schedule's drawing has it: before the first message that it sends, and before it waits
+  /// for others to take what was sent.
   void settle() { work(std::exchange(owed_, 0)); }
 
   void end_task() {
@@ -185,14 +195,14 @@ double Timeline::bubble_fraction() const {
 }
 
 Timeline make_timeline(const std::vector<Program>& programs, const Graph& graph,
-                       const StepCosts& costs) {
+                       const CostModel& costs) {
   World world{graph, costs, has_weight_tasks(programs), {}};
   std::vector<RankWalk> walks;
   for (const Program& program : programs) walks.emplace_back(program, &world);
   walk_together(&walks);
 
   Timeline timeline;
-  timeline.ruler = costs.ruler;
+  timeline.unit = costs.unit();
   for (RankWalk& walk : walks)
     timeline.step_time = std::max(timeline.step_time, walk.conclude(&timeline));
   for (RankTime& rank : timeline.ranks) rank.idle = timeline.step_time - rank.busy;

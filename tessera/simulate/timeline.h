@@ -11,8 +11,8 @@
 
 #include <vector>
 
+#include "tessera/lower/cost_model.h"
 #include "tessera/lower/program.h"
-#include "tessera/simulate/step_costs.h"
 
 namespace tessera {
 
@@ -29,7 +29,7 @@ struct RankTime {
 };
 
 struct Timeline {
-  StepCosts::Ruler ruler = StepCosts::Ruler::kTasks;  // kFlops: times are seconds
+  TimeUnit unit = TimeUnit::kTasks;
   std::vector<TimelineSpan> tasks;  // from their Enter to the next; rank by rank, in order
   std::vector<TimelineSpan> waits;  // inside tasks: idle time; rank by rank, in order
   std::vector<RankTime> ranks;
@@ -39,9 +39,9 @@ struct Timeline {
   double bubble_fraction() const;
 };
 
-/// Spans that last no time are left out. Only the ruler kFlops looks at `graph`. Throws
-/// InternalError where the programs wait for each other for ever.
+/// Spans that last no time are left out. `graph` is the one that the programs run. Throws
+/// InternalError where they wait for each other for ever.
 Timeline make_timeline(const std::vector<Program>& programs, const Graph& graph,
-                       const StepCosts& costs = {});
+                       const CostModel& costs = UnitCosts());
 
 }  // namespace tessera

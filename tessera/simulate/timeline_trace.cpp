@@ -5,7 +5,7 @@
 namespace tessera {
 
 std::vector<TraceEvent> to_trace(const Timeline& timeline) {
-  const double us = timeline.ruler == StepCosts::Ruler::kFlops ? 1e6 : 1e3;
+  const double us = timeline.unit == TimeUnit::kSeconds ? 1e6 : 1e3;
   std::vector<TraceEvent> events;
   for (const TimelineSpan& task : timeline.tasks)
     events.push_back(task_event(task.rank, task.enter, task.begin * us, task.end * us));

@@ -1,5 +1,5 @@
 // Every model of the zoo cut into stages, in float64 against the oracle: 2, 3 and 4 stages, every
-// schedule, every balance, with grids, replicas and pieces.
+// schedule, every balance, orders by either costs, with grids, replicas and pieces.
 
 #include <gtest/gtest.h>
 
@@ -69,6 +69,17 @@ std::vector<StagesCase> all_schedules(const std::string& model, const Shape& ima
   return all;
 }
 
+/// Costs change the order most where a stage has several chunks, and those are uneven.
+std::vector<StagesCase> ordered_by_flops(const std::string& model, const Shape& image) {
+  std::vector<StagesCase> all;
+  for (ScheduleKind schedule : kSchedules) {
+    all.push_back({model, image, pipeline(3, schedule), BalanceBy::kMemory});
+    all.back().plan.schedule_costs = ScheduleCosts::kFlops;
+    all.back().plan.micro_batches = 6;
+  }
+  return all;
+}
+
 /// One way to add another axis to a plan, by turns: a grid on every stage, on one stage, replicas,
 /// pieces.
 void add_axis(const ZooFamily& family, size_t turn, Plan* plan) {
@@ -90,6 +101,7 @@ std::vector<StagesCase> all_models() {
       ++turn;
       if (family.input[2] > 200 && num_stages != 3) continue;  // the largest takes its time
       Plan plan = pipeline(num_stages, kSchedules[turn % std::size(kSchedules)]);
+      if (turn % 4 < 2) plan.schedule_costs = ScheduleCosts::kFlops;
       add_axis(family, turn, &plan);
       if (plan.num_ranks() > 16) continue;
       const Shape image(family.input.begin() + 1, family.input.end());
@@ -137,6 +149,8 @@ TEST(SharedNorm, IsTheSameOnAllOfItsHolders) {
 INSTANTIATE_TEST_SUITE_P(Unet, ZooStages,
                          testing::ValuesIn(all_schedules("unet2d:base=2,depth=3,classes=3",
                                                          {3, 27, 22})));
+INSTANTIATE_TEST_SUITE_P(ByFlops, ZooStages,
+                         testing::ValuesIn(ordered_by_flops("unet2d:base=2,depth=3", {3, 27, 22})));
 INSTANTIATE_TEST_SUITE_P(Head, ZooStages,
                          testing::ValuesIn(all_schedules("cnn2d:base=2,depth=3,norm=none",
                                                          {3, 19, 17})));

@@ -80,6 +80,7 @@ stages = 3
 space = ["2x2", "1x2", "1x1"]
 micro_batches = 8
 schedule = "interleaved"
+pipeline_costs = "flops"
 chunks = 4
 balance = "memory"
 norm = "micro-batch"
@@ -88,6 +89,7 @@ norm = "micro-batch"
   EXPECT_EQ(config.space, "2x2,1x2,1x1");
   EXPECT_EQ(config.micro_batches, 8);
   EXPECT_EQ(config.pipeline_schedule, "interleaved");
+  EXPECT_EQ(config.pipeline_costs, "flops");
   EXPECT_EQ(config.chunks, 4);
   EXPECT_EQ(config.balance, "memory");
   EXPECT_EQ(config.norm, "micro-batch");

@@ -61,10 +61,12 @@ TEST(ResolveJob, ThePlanIsWhole) {
   config.stages = 3;
   config.micro_batches = 2;
   config.pipeline_schedule = "gpipe";
+  config.pipeline_costs = "flops";
   const Job job = resolve_job(config);
   EXPECT_EQ(job.plan.num_ranks(), 3);
   EXPECT_EQ(job.plan.micro_batches, 2);
   EXPECT_EQ(job.plan.schedule, ScheduleKind::kGpipe);
+  EXPECT_EQ(job.plan.schedule_costs, ScheduleCosts::kFlops);
   EXPECT_EQ(job.plan.stage_of.size(), job.graph().nodes().size());
 }
 

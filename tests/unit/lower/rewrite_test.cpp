@@ -1,4 +1,5 @@
-// Rewrites and buckets: which operators are left, and in what order gradients are reduced.
+// Rewrites and buckets: which operators are left, also with a pass switched off, and in what order
+// gradients are reduced.
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 #include "tessera/ops/pool/spatial_reduction.h"
 #include "tessera/ops/shape/flatten.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/unit/refusal.h"
 
 namespace tessera::rewrite_test {
 namespace {
@@ -31,6 +33,7 @@ TEST(Rewrite, FusesNormAndRelu) {
   const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
   relu(graph, batch_norm(graph, x, "norm"), "relu");
   EXPECT_EQ(kinds(rewrite(graph, {})), (Kinds{"batch_norm_relu"}));
+  EXPECT_EQ(kinds(rewrite(graph, {}, {"fuse-norm-relu"})), (Kinds{"batch_norm", "relu"}));
 }
 
 TEST(Rewrite, KeepsANormThatSomebodyElseReads) {
@@ -98,6 +101,15 @@ TEST(Rewrite, MultipliesPartsOnlyWhileTheBatchIsSmall) {
   EXPECT_EQ(kinds(head(4)), (Kinds{"flatten", "linear"}));
 }
 
+TEST(Rewrite, MultipliesWholeMapsWithoutThePass) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  linear(graph, flatten(graph, x), "fc", {5});
+  const Plan plan{1, {2, 2}, {}};
+  EXPECT_EQ(kinds(rewrite(graph, plan)), (Kinds{"partial_linear", "sum_parts"}));
+  EXPECT_EQ(kinds(rewrite(graph, plan, {"linear-by-parts"})), (Kinds{"flatten", "linear"}));
+}
+
 /// Micro-batches are what has to keep the ranks busy, not the batch.
 TEST(Rewrite, MultipliesPartsWhileAMicroBatchIsSmall) {
   Graph graph;
@@ -129,6 +141,50 @@ TEST(Rewrite, FusesNothingOverAStageBorder) {
   EXPECT_EQ(on_stages(head, 0, 1), (Kinds{"flatten", "linear"}));
   EXPECT_EQ(on_stages(head, 1, 0), (Kinds{"flatten", "linear"}));
   EXPECT_EQ(on_stages(head, 1, 1), (Kinds{"partial_linear", "sum_parts"}));
+}
+
+/// Each pass is its own: without one, the others do what they always do.
+TEST(Rewrite, PassesDoNotNeedEachOther) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  x = relu(graph, batch_norm(graph, x, "norm"), "relu");
+  graph.mark_output(global_average_pool(graph, x));
+  graph.mark_output(linear(graph, flatten(graph, x), "fc", {5}));
+  const auto without = [&](const std::vector<std::string>& names) {
+    return kinds(rewrite(graph, {1, {2, 2}, {}}, names));
+  };
+  EXPECT_EQ(without({}),
+            (Kinds{"batch_norm_relu", "partial_sum", "sum_parts", "partial_linear", "sum_parts"}));
+  EXPECT_EQ(without({"fuse-norm-relu"}), (Kinds{"batch_norm", "relu", "partial_sum", "sum_parts",
+                                                "partial_linear", "sum_parts"}));
+  EXPECT_EQ(without({"linear-by-parts"}),
+            (Kinds{"batch_norm_relu", "partial_sum", "sum_parts", "flatten", "linear"}));
+  EXPECT_EQ(without({"linear-by-parts", "fuse-norm-relu"}),
+            (Kinds{"batch_norm", "relu", "partial_sum", "sum_parts", "flatten", "linear"}));
+}
+
+TEST(Rewrite, RefusesToLeaveOutWhatItMustDo) {
+  const auto without = [](const std::string& name) {
+    return refusal([&] { rewrite({}, {}, {name}); });
+  };
+  EXPECT_EQ(without("fuse"),
+            "[rewrite] there is no pass fuse; those that can be left out are fuse-norm-relu, "
+            "linear-by-parts");
+  EXPECT_EQ(without("sums-by-parts"),
+            "[rewrite] sums-by-parts cannot be left out: a sum or mean over all of space, which "
+            "has no kernels of its own, becomes a partial sum of each cell of the grid and their "
+            "sum; those that can be left out are fuse-norm-relu, linear-by-parts");
+}
+
+TEST(Rewrite, TheLoweringIsToldWhatToLeaveOut) {
+  const Graph graph = build_model("cnn2d:base=2,depth=2", {1, 3, 16, 16});
+  const auto count = [&](const std::vector<std::string>& without) {
+    LowerOptions options;
+    options.without_rewrites = without;
+    return std::ranges::count(kinds(lower(graph, {}, options).graph), "batch_norm_relu");
+  };
+  EXPECT_GT(count({}), 0);
+  EXPECT_EQ(count({"fuse-norm-relu"}), 0);
 }
 
 TEST(Buckets, ComeInTheOrderOfBackwardAndHoldEveryParameterOnce) {

@@ -75,6 +75,21 @@ TEST(ScheduleDrawing, UNet) {
 )");
 }
 
+// Where the inner stage takes three times as long, the outer one goes ahead of it with F2 rather
+// than wait for f0, and the inner stage never waits once it has begun.
+TEST(ScheduleDrawing, AnUnevenUNet) {
+  EXPECT_EQ(drawn(u_net(2, 3), kOneForwardOneBackward), R"(
+0 | F0 F1 f0 b0 b0 f1 b1 b1 F2 B0 B0 f2 B1 B1 b2 b2  .  . B2 B2
+1 |  . F0 F1  .  . B0 B0  .  . F2 B1 B1  .  .  .  . B2 B2  .  .
+)");
+  Pipeline uneven = u_net(2, 3);
+  uneven.forward_cost = uneven.backward_cost = uneven.weight_cost = {1, 3, 1};
+  EXPECT_EQ(drawn(uneven, kOneForwardOneBackward), R"(
+0 | F0 F1 F2  . f0 b0 b0 f1 b1 b1  .  .  . B0 B0  . f2 b2 b2  .  .  . B1 B1  .  .  .  . B2 B2
+1 |  . F0 F0 F0 F1 F1 F1 B0 B0 B0 B0 B0 B0 F2 F2 F2 B1 B1 B1 B1 B1 B1 B2 B2 B2 B2 B2 B2  .  .
+)");
+}
+
 TEST(ScheduleDrawing, ForwardsOnly) {
   Pipeline pipeline = Pipeline::chain(3, 3, 4);
   pipeline.backward = false;

@@ -59,6 +59,7 @@ TEST(Plan, WithStagesIsAJsonFile) {
     plan.data = 2;
     plan.pieces = {1, 3};
     plan.stage_of = {{"enc1.conv1", 0}, {"mid", 1}, {"loss", 2}};
+    plan.schedule_costs = ScheduleCosts::kFlops;
     const std::string text = to_json(plan);
     EXPECT_NE(text.find(name), std::string::npos) << text;
     EXPECT_EQ(plan_from_json(text), plan) << text;
@@ -73,6 +74,7 @@ TEST(Plan, WithStagesIsAJsonFile) {
   EXPECT_EQ(read.stage_of.at("a"), 1);
   EXPECT_EQ(read.micro_batches, 3);
   EXPECT_EQ(read.schedule, ScheduleKind::kGems);
+  EXPECT_EQ(read.schedule_costs, ScheduleCosts::kTasks);
 }
 
 TEST(Plan, RefusesStagesOfOtherTypes) {
@@ -181,6 +183,8 @@ TEST(Plan, IsAText) {
   Plan one_stage;
   one_stage.micro_batches = 2;
   EXPECT_EQ(to_string(one_stage), "data 1, 2 micro-batches, 1f1b");
+  one_stage.schedule_costs = ScheduleCosts::kFlops;
+  EXPECT_EQ(to_string(one_stage), "data 1, 2 micro-batches, 1f1b by flops");
 }
 
 TEST(ScheduleKind, HasNames) {
@@ -189,6 +193,14 @@ TEST(ScheduleKind, HasNames) {
   for (const std::string& name : names) EXPECT_EQ(to_string(parse_schedule(name)), name);
   for (const char* bad : {"", "GPipe", "1f1b ", "zero_bubble"})
     EXPECT_THROW(parse_schedule(bad), InvalidInput) << bad;
+}
+
+TEST(ScheduleCosts, HaveNames) {
+  EXPECT_EQ(schedule_costs_names(), (std::vector<std::string>{"tasks", "flops"}));
+  for (const std::string& name : schedule_costs_names())
+    EXPECT_EQ(to_string(parse_schedule_costs(name)), name);
+  for (const char* bad : {"", "Flops", "seconds"})
+    EXPECT_THROW(parse_schedule_costs(bad), InvalidInput) << bad;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/task_costs.h"
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/planner/balance_costs.h"
@@ -117,24 +118,26 @@ TEST(Balance, ParametersAndTimeAreThoseOfAnExhaustiveSearch) {
         sums[list[id]] += static_cast<double>(graph.parameters()[parameter].numel());
     return sums;
   };
-  const auto flops = [&](const std::vector<int>& list) {
+  const BackwardValues backward = analyse_backward(graph, {});
+  const auto seconds = [&](const std::vector<int>& list) {
     std::vector<double> sums(3, 0);
     for (size_t id = 0; id < list.size(); ++id) {
-      const Node& node = graph.nodes()[id];
-      sums[list[id]] += (node.parameters.empty() ? 2 : 3) / ranks[list[id]] *
-                        node.op->flops(Box::whole(node.types.output.shape()), node.types);
+      const Box whole = Box::whole(graph.nodes()[id].types.output.shape());
+      const TaskCosts costs =
+          kernel_costs(Roofline(), graph, static_cast<NodeId>(id), backward, whole);
+      sums[list[id]] += (costs.forward + costs.backward + costs.weight) / ranks[list[id]];
     }
     return sums;
   };
-  double least_weights = 1e300, least_flops = 1e300;
+  double least_weights = 1e300, least_seconds = 1e300;
   for_each_cut(places, {0, 1, 2}, [&](const StagedSegments& assignment) {
     least_weights = std::min(least_weights, largest(weights(stage_of_nodes(assignment))));
-    least_flops = std::min(least_flops, largest(flops(stage_of_nodes(assignment))));
+    least_seconds = std::min(least_seconds, largest(seconds(stage_of_nodes(assignment))));
   });
   const auto by_parameters = balance(graph, plan, {.by = BalanceBy::kParameters});
   const auto by_time = balance(graph, plan, {.by = BalanceBy::kTime});
   EXPECT_EQ(largest(weights(stages(graph, by_parameters))), least_weights);
-  EXPECT_NEAR(largest(flops(stages(graph, by_time))) / least_flops, 1, 1e-12);
+  EXPECT_NEAR(largest(seconds(stages(graph, by_time))) / least_seconds, 1, 1e-12);
 }
 
 constexpr const char* kSmallUnet = "unet2d:base=2,depth=2";

@@ -45,10 +45,8 @@ step 5 units, 0.0% idle
 )");
 }
 
-TEST(DrawTimeline, CountsSecondsWhereKernelsCostFlops) {
-  StepCosts costs;
-  costs.ruler = StepCosts::Ruler::kFlops;
-  costs.flops_per_second = 1e5;  // a row takes 0.1 ms
+TEST(DrawTimeline, CountsSecondsWhereKernelsTakeTime) {
+  const Roofline costs({.flops_per_second = 1e5});  // a row takes 0.1 ms
   const std::vector<Program> programs{
       program(0, 2,
               {forward(0), kernel(Phase::kForward, 10), send(1, 1), finish_step(),

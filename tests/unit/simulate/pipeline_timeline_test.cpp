@@ -9,6 +9,7 @@
 #include "tessera/ops/loss/regression_loss.h"
 #include "tessera/simulate/draw_timeline.h"
 #include "tessera/simulate/timeline.h"
+#include "tessera/zoo/zoo.h"
 
 namespace tessera::pipeline_timeline_test {
 namespace {
@@ -29,7 +30,7 @@ struct Chain {
     plan.micro_batches = micro_batches;
     plan.schedule = kind;
   }
-  Timeline timeline(const StepCosts& costs = {}) const {
+  Timeline timeline(const CostModel& costs = UnitCosts()) const {
     const Lowered lowered = lower(graph, plan);
     return make_timeline(lowered.programs, lowered.graph, costs);
   }
@@ -99,14 +100,45 @@ TEST(PipelineTimeline, StagesWithGridsExchangeHalosInsideTheirTasks) {
   EXPECT_DOUBLE_EQ(timeline.bubble_fraction(), 2.0 / 6) << draw_timeline(timeline);
 }
 
-TEST(PipelineTimeline, AnUnevenStageShowsInFlops) {
+TEST(PipelineTimeline, AnUnevenStageShowsInSeconds) {
   // The last stage also has the loss, so the others wait for it.
-  StepCosts costs;
-  costs.ruler = StepCosts::Ruler::kFlops;
-  const Timeline timeline = Chain(3, 3, 6, kOneForwardOneBackward).timeline(costs);
+  const Timeline timeline = Chain(3, 3, 6, kOneForwardOneBackward).timeline(Roofline());
   EXPECT_GT(timeline.ranks[2].busy, timeline.ranks[1].busy);
   EXPECT_GT(timeline.ranks[1].busy, timeline.ranks[0].busy);  // which needs no input gradient
   EXPECT_GT(timeline.bubble_fraction(), 2.0 / 8);
+}
+
+/// A U-Net with a level of the encoder and its mirror on each stage, and the rest on the last.
+Plan plan_in_v(const Graph& graph, int num_stages, ScheduleKind kind) {
+  Plan plan;
+  plan.stages.resize(num_stages);
+  plan.micro_batches = 8;
+  plan.schedule = kind;
+  for (const Node& node : graph.nodes()) {
+    const size_t digit = node.name.find_first_of("1234");  // of the level
+    const bool is_on_top = node.name == "head" || node.name == "loss";
+    const int level = is_on_top                             ? 0
+                      : node.name.starts_with("bottleneck") ? num_stages - 1
+                                                            : node.name[digit] - '1';
+    plan.stage_of[node.name] = std::min(level, num_stages - 1);
+  }
+  return plan;
+}
+
+/// Levels of a U-Net take different times, and a stage has two chunks to choose from.
+TEST(PipelineTimeline, UnevenChunksWaitLessWhereCostsOrderThem) {
+  const Graph graph = build_model("unet2d:base=4,depth=4,norm=none", {8, 3, 64, 64});
+  for (ScheduleKind kind :
+       {ScheduleKind::kGpipe, kOneForwardOneBackward, ScheduleKind::kZeroBubble}) {
+    Plan plan = plan_in_v(graph, 3, kind);
+    const auto seconds = [&](ScheduleCosts costs) {
+      plan.schedule_costs = costs;
+      const Lowered lowered = lower(graph, plan);
+      return make_timeline(lowered.programs, lowered.graph, Roofline()).step_time;
+    };
+    EXPECT_LT(seconds(ScheduleCosts::kFlops), 0.95 * seconds(ScheduleCosts::kTasks))
+        << to_string(kind);
+  }
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ std::vector<Times> of_rank(int rank, const std::vector<TimelineSpan>& spans) {
   return times;
 }
 
-Timeline timeline_of(const std::vector<Program>& programs, const StepCosts& costs = {}) {
-  return make_timeline(programs, Graph(), costs);
+/// Without costs of kernels the graph does not matter.
+Timeline timeline_of(const std::vector<Program>& programs) {
+  return make_timeline(programs, Graph());
 }
 
 TEST(Timeline, CountsABackwardTwiceAForward) {
@@ -124,23 +125,21 @@ TEST(Timeline, ProgramsThatWaitForEachOtherAreABug) {
                InternalError);
 }
 
-class FlopsTimeline : public testing::Test {
+/// A row of the kernel takes a tenth of a second.
+class SecondsTimeline : public testing::Test {
  protected:
-  FlopsTimeline() {
-    costs_.ruler = StepCosts::Ruler::kFlops;
-    costs_.flops_per_second = 100;
+  Timeline timeline_of(const std::vector<Program>& programs) const {
+    return make_timeline(programs, graph_of_one_kernel(), Roofline(rates_));
   }
-  Graph graph_ = graph_of_one_kernel();
-  StepCosts costs_;
+  RooflineRates rates_{.flops_per_second = 100, .memory_bytes_per_second = 1e9};
 };
 
-TEST_F(FlopsTimeline, KernelsCostTheirOperations) {
-  const Timeline timeline = make_timeline(
+TEST_F(SecondsTimeline, KernelsCostTheirOperations) {
+  const Timeline timeline = timeline_of(
       {program(0, 1,
                {forward(0), kernel(Phase::kForward, 10), kernel(Phase::kPieceStatistics, 5),
                 kernel(Phase::kMergeStatistics, 10), backward(0), kernel(Phase::kRecompute, 1),
-                kernel(Phase::kInputGradient, 2), kernel(Phase::kWeightGradient, 3)})},
-      graph_, costs_);
+                kernel(Phase::kInputGradient, 2), kernel(Phase::kWeightGradient, 3)})});
   const std::vector<Times> tasks = of_rank(0, timeline.tasks);
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_DOUBLE_EQ(tasks[0].end, 1.5);
@@ -148,26 +147,24 @@ TEST_F(FlopsTimeline, KernelsCostTheirOperations) {
   EXPECT_DOUBLE_EQ(timeline.ranks[0].busy, 2.1);
 }
 
-TEST_F(FlopsTimeline, MessagesTakeLatencyAndBytesOverBandwidth) {
-  costs_.latency_seconds = 0.25;
-  costs_.bytes_per_second = 2000;  // the strip's 1000 bytes take half a second
-  const Timeline timeline = make_timeline(
+TEST_F(SecondsTimeline, MessagesTakeLatencyAndBytesOverBandwidth) {
+  rates_.message_latency_seconds = 0.25;
+  rates_.message_bytes_per_second = 2000;  // the strip's 1000 bytes take half a second
+  const Timeline timeline = timeline_of(
       {program(0, 2,
                {forward(0), kernel(Phase::kForward, 10), send(1, 1), forward(1),
                 kernel(Phase::kForward, 10), finish(1)}),
-       program(1, 2, {forward(0), receive(1, 0), finish(1), kernel(Phase::kForward, 10)})},
-      graph_, costs_);
+       program(1, 2, {forward(0), receive(1, 0), finish(1), kernel(Phase::kForward, 10)})});
   EXPECT_EQ(of_rank(1, timeline.waits), (std::vector<Times>{{0, 1.75}}));
   EXPECT_EQ(of_rank(0, timeline.waits), std::vector<Times>{});
   EXPECT_DOUBLE_EQ(timeline.step_time, 2.75);
 }
 
-TEST_F(FlopsTimeline, ALateReceiveCostsNothingMore) {
-  costs_.latency_seconds = 0.25;
-  const Timeline timeline = make_timeline(
+TEST_F(SecondsTimeline, ALateReceiveCostsNothingMore) {
+  rates_.message_latency_seconds = 0.25;
+  const Timeline timeline = timeline_of(
       {program(0, 2, {send(1, 1), finish(1)}),
-       program(1, 2, {forward(0), kernel(Phase::kForward, 10), receive(1, 0), finish(1)})},
-      graph_, costs_);
+       program(1, 2, {forward(0), kernel(Phase::kForward, 10), receive(1, 0), finish(1)})});
   EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{0, 1}}));
   EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
 }
