@@ -44,8 +44,10 @@ TEST(RunJob, ABenchmarkCountsWhatThePlanPredicts) {
   options.warmup = 1;
   options.iterations = 3;
   options.update = true;
-  const auto forecasts = forecast_within_limits(
-      job, lower(job.graph(), job.plan, timed_step(options)), 1, Where::kAnywhere);
+  const auto forecasts =
+      forecast_within_limits(job, Lowering(job.graph(), job.plan, timed_step(options)),
+                             Where::kAnywhere)
+          .ranks;
   const BenchReport report = benchmark(job, options);
   EXPECT_EQ(report.ranks, 4);
   EXPECT_GT(report.p10_ms, 0);

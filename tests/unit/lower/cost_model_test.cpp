@@ -62,17 +62,17 @@ TEST(Roofline, AKernelTakesItsOperations) {
   EXPECT_EQ(costs.unit(), TimeUnit::kSeconds);
 }
 
-/// It reads 2 x 4 x 4 numbers and writes 3 x 4 x 4; for the upper half it reads three rows of four,
-/// not the padding.
+/// It reads 2 x 4 x 4 numbers and 3 x 2 x 3 x 3 weights and writes 3 x 4 x 4; for the upper half it
+/// reads three rows of four, not the padding.
 TEST(Roofline, OrItsTrafficWithMemory) {
   const RooflineRates rates{.flops_per_second = 1e12, .memory_bytes_per_second = 1000};
   const Graph graph = one_convolution();
   const Roofline single(rates), twice(rates, at::kDouble);
-  EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kForward, kAll), (32 + 48) * 4 / 1000.0);
+  EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kForward, kAll), (32 + 48 + 54) * 4 / 1000.0);
   EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kForward, kUpperHalf),
-                   (24 + 24) * 4 / 1000.0);
+                   (24 + 24 + 54) * 4 / 1000.0);
   EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kPieceStatistics, kAll), 48 * 4 / 1000.0);
-  EXPECT_DOUBLE_EQ(twice.kernel(graph.node(0), Phase::kForward, kAll), (32 + 48) * 8 / 1000.0);
+  EXPECT_DOUBLE_EQ(twice.kernel(graph.node(0), Phase::kForward, kAll), (32 + 48 + 54) * 8 / 1000.0);
 }
 
 /// The longer of the two decides, kernel by kernel: at these rates a convolution waits for its

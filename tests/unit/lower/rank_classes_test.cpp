@@ -67,7 +67,7 @@ TEST(RankClasses, StagesAndHeadsAreDifferent) {
   EXPECT_GE(expect_exact(graph, plan), 2u);
   plan.schedule = ScheduleKind::kGems;
   expect_exact(graph, plan);
-  expect_exact(build_model("resnet18:width=0.05", {2, 3, 64, 64}), {1, {3, 4}, {}});
+  expect_exact(build_model("resnet18:width=4", {2, 3, 64, 64}), {1, {3, 4}, {}});
 }
 
 /// The memory of a process is measured from outside, in tests/cli: here, that it is one program.

@@ -18,7 +18,7 @@ using Detail = TraceRecorder::Detail;
 Program example() {
   return program(1, 2,
                  {forward(0), Load{}, kernel(Phase::kForward, 10), send(1, 0), finish(1),
-                  backward(0), kernel(Phase::kInputGradient, 10), Fill{}, FinishGather{},
+                  backward(0), kernel(Phase::kInputGradient, 10), Fill{},
                   FinishReduce{}, finish_step(), Update{}});
 }
 
@@ -47,7 +47,7 @@ TEST(Recorder, KeepsTasksAndWaits) {
   const std::vector<TraceEvent> events = recorded(example(), Detail::kTasks);
   EXPECT_EQ(names_of(events),
             (std::vector<std::string>{"forward 0", "backward 0", "finish", "wait for a transfer",
-                                      "wait for a gather", "wait for a reduction"}));
+                                      "wait for a reduction"}));
   expect_nested(events);
   for (const TraceEvent& event : events) {
     EXPECT_EQ(event.rank, 1);
@@ -61,7 +61,7 @@ TEST(Recorder, KeepsKernelsWhereAskedTo) {
   const std::vector<TraceEvent> events = recorded(example(), Detail::kKernels);
   EXPECT_EQ(names_of(events),
             (std::vector<std::string>{"forward 0", "backward 0", "finish", "load", "relu1",
-                                      "wait for a transfer", "relu1", "wait for a gather",
+                                      "wait for a transfer", "relu1",
                                       "wait for a reduction", "update"}));
   EXPECT_EQ(events[6].category, "kernel");
   EXPECT_EQ(events[6].args.at("phase"), "input gradient");

@@ -66,10 +66,10 @@ TEST(ThreadCount, IsARanksOwn) {
 }
 
 TEST(ThreadCount, IsSetForTheRankOfASession) {
-  const Lowered lowered = lower(two_layers(), {});
+  const Lowering lowering(two_layers(), {});
   on_a_rank([&] {
     const auto world = threads::create(1);
-    const RankSession session(lowered, *world[0], {.threads = 3});
+    const RankSession session(lowering, *world[0], {.threads = 3});
     EXPECT_EQ(threads_of_aten(), 3);
   });
 }
