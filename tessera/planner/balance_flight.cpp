@@ -132,6 +132,7 @@ std::vector<double> Flights::held_by_progress(int track, const TrackProfile& own
 
 double Flights::bytes(const std::vector<const TrackProfile*>& tracks,
                       const std::vector<int>& chunk_of_unit) const {
+  if (tracks.size() != tracks_.size()) return std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> held;
   double fixed = 0, most = 0, held_at_start = 0;
   for (size_t i = 0; i < tracks.size(); ++i) {

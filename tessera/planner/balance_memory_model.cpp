@@ -60,14 +60,20 @@ std::vector<double> MemoryModel::bytes(const std::vector<Segments>& tracks) {
   std::vector<double> result(grids_.size(), kUnbounded);
   for (auto& [grid, side] : sides_) {
     std::vector<TrackProfile> profiles;
-    for (const Segments& segments : tracks)
-      profiles.push_back({segments, side->profiler.profile(segments)});
+    for (const Segments& segments : tracks) profiles.push_back(side->profile(segments));
     std::vector<const TrackProfile*> pointers;
     for (const TrackProfile& profile : profiles) pointers.push_back(&profile);
     for (size_t group = 0; group < result.size(); ++group)
       if (grids_[group] == grid) result[group] = flights_[group].bytes(pointers, chunk_of_unit_);
   }
   return result;
+}
+
+TrackProfile MemoryModel::Side::profile(const Segments& segments) {
+  if (segments.size() > 1) return {segments, profiler.profile(segments)};
+  const auto [entry, is_new] = known.try_emplace(segments[0]);
+  if (is_new) entry->second = profiler.profile(segments);
+  return {segments, entry->second};
 }
 
 }  // namespace tessera

@@ -49,8 +49,11 @@ class MemoryModel {
   /// The network as ranks of one grid hold it.
   struct Side {
     explicit Side(StepTable table) : steps(std::move(table)), profiler(steps) {}
+    TrackProfile profile(const Segments& segments);
+
     const StepTable steps;
     Profiler profiler;
+    std::map<std::pair<int, int>, StageProfile> known;  // of one segment: it is asked for often
   };
 
   const std::vector<NodeId> places_;

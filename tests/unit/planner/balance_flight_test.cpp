@@ -89,6 +89,8 @@ TEST(BalanceFlight, SegmentsMustLeaveRoomForTheOthers) {
   EXPECT_FALSE(is_possible(0, 1, 2));  // nobody has unit 0
   EXPECT_TRUE(is_possible(2, 2, 3));
   EXPECT_FALSE(is_possible(3, 2, 3));
+  const Flights middle({0, 1, 2}, {{1}}, 2, ScheduleKind::kGems);  // it is its own mirror
+  EXPECT_FALSE(std::isfinite(middle.bytes({&track, &track}, unit_per_chunk(3))));
 }
 
 }  // namespace
