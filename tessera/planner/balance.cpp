@@ -79,10 +79,7 @@ BalanceBy parse_balance(const std::string& name) {
 
 std::map<std::string, int> balance(const Graph& graph, const Plan& plan,
                                    const BalanceOptions& options) {
-  const std::vector<int> stages = stage_of_nodes(choose(graph, plan, options));
-  std::map<std::string, int> by_name;
-  for (size_t id = 0; id < stages.size(); ++id) by_name[graph.nodes()[id].name] = stages[id];
-  return by_name;
+  return stage_by_name(graph, choose(graph, plan, options));
 }
 
 }  // namespace tessera

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/planner/balance_learning.h"
 
 namespace tessera {
 namespace {
@@ -26,16 +25,48 @@ std::vector<NodeId> places_at(const std::vector<NodeId>& places, const std::vect
   return chosen;
 }
 
+/// Costs that begin as predictions and become measurements. By how much predictions are too large
+/// is learned from the stages that were the largest; of several answers the most hopeful counts,
+/// since a prediction that is too large would hide a better assignment for good, and one that is
+/// too small costs a measurement.
+class LearnedCosts {
+ public:
+  void resize(size_t size, double predicted) { signed_.assign(size, predicted); }
+  void predict(size_t index, double cost) { signed_[index] = cost; }
+  double operator[](size_t index) const {
+    return is_measured(index) ? -signed_[index] : signed_[index] * scale();
+  }
+
+  /// The costs of all stages of one assignment.
+  void measure(const std::vector<size_t>& indices, const std::vector<double>& costs) {
+    const size_t largest = std::max_element(costs.begin(), costs.end()) - costs.begin();
+    if (!is_measured(indices[largest]))
+      least_ratio_ = std::min(least_ratio_, costs[largest] / signed_[indices[largest]]);
+    for (size_t i = 0; i < costs.size(); ++i) signed_[indices[i]] = -std::max(costs[i], 1.0);
+  }
+
+ private:
+  bool is_measured(size_t index) const { return signed_[index] < 0; }
+  double scale() const {
+    constexpr double kBenefitOfTheDoubt = 0.96;
+    return kBenefitOfTheDoubt * (least_ratio_ < kUnbounded ? least_ratio_ : 1);
+  }
+
+  std::vector<double>
+      signed_;  // 8 bytes each, since there are millions: measured ones are negative
+  double least_ratio_ = kUnbounded;
+};
+
 class ConsecutiveStages final : public AssignmentFamily {
  public:
   ConsecutiveStages(const std::vector<NodeId>& places, int num_stages, const SegmentCosts& costs)
       : places_(places), num_units_(static_cast<int>(places.size()) - 1), num_stages_(num_stages) {
-    costs_.resize(num_stages_ * pairs());
+    costs_.resize(num_stages_ * pairs(), kUnbounded);
     for (int end = 1; end <= num_units_; ++end)
       for (int begin = 0; begin < end; ++begin) {
         const std::vector<double> of_stages = costs(begin, end);
         for (int stage = 0; stage < num_stages_; ++stage)
-          costs_[index(stage, begin, end)] = LearnedCost(of_stages[stage]);
+          costs_.predict(index(stage, begin, end), of_stages[stage]);
       }
   }
 
@@ -50,10 +81,10 @@ class ConsecutiveStages final : public AssignmentFamily {
 
   void learn(const StagedSegments& member, const std::vector<double>& stage_costs) override {
     const std::vector<int> cuts = indices_of(places_, member.cuts);
-    const double largest = *std::max_element(stage_costs.begin(), stage_costs.end());
+    std::vector<size_t> indices;
     for (int stage = 0; stage < num_stages_; ++stage)
-      costs_[index(stage, cuts[stage], cuts[stage + 1])].measure(stage_costs[stage], largest,
-                                                                 &correction_);
+      indices.push_back(index(stage, cuts[stage], cuts[stage + 1]));
+    costs_.measure(indices, stage_costs);
   }
 
  private:
@@ -61,15 +92,12 @@ class ConsecutiveStages final : public AssignmentFamily {
   size_t index(size_t stage, size_t begin, size_t end) const {
     return stage * pairs() + end * (end - 1) / 2 + begin;
   }
-  double value(int stage, int begin, int end) const {
-    return costs_[index(stage, begin, end)].value(correction_);
-  }
+  double value(int stage, int begin, int end) const { return costs_[index(stage, begin, end)]; }
 
   const std::vector<NodeId> places_;
   const int num_units_;
   const int num_stages_;
-  std::vector<LearnedCost> costs_;
-  Correction correction_;
+  LearnedCosts costs_;
 };
 
 /// What a family of rings is made of.
@@ -103,15 +131,13 @@ class Rings final : public AssignmentFamily {
     number_rings();
     for_each_ring([&](const Ring& ring) {
       const std::vector<double> costs = search.costs(ring);
-      for (int i = 0; i < shape_.num_rings; ++i) costs_[index(i, ring)] = LearnedCost(costs[i]);
+      for (int i = 0; i < shape_.num_rings; ++i) costs_.predict(index(i, ring), costs[i]);
       return *std::min_element(costs.begin(), costs.end()) < search.limit;
     });
   }
 
   std::optional<StagedSegments> best_below(double limit) const override {
-    const auto cost = [this](int i, const Ring& ring) {
-      return costs_[index(i, ring)].value(correction_);
-    };
+    const auto cost = [this](int i, const Ring& ring) { return costs_[index(i, ring)]; };
     const std::vector<int> cuts =
         best_nesting(num_units_, shape_.num_rings, shape_.center, cost, limit);
     if (cuts.empty()) return std::nullopt;
@@ -120,12 +146,13 @@ class Rings final : public AssignmentFamily {
 
   void learn(const StagedSegments& member, const std::vector<double>& stage_costs) override {
     const std::vector<int> cuts = indices_of(places_, member.cuts);
-    const double largest = *std::max_element(stage_costs.begin(), stage_costs.end());
+    std::vector<size_t> indices;
+    std::vector<double> costs(shape_.num_rings, 0);
     for (int i = 0; i < shape_.num_rings; ++i) {
-      double cost = 0;
-      for (int stage : shape_.stages_of_ring[i]) cost = std::max(cost, stage_costs[stage]);
-      costs_[index(i, ring_of(cuts, i))].measure(cost, largest, &correction_);
+      indices.push_back(index(i, ring_of(cuts, i)));
+      for (int stage : shape_.stages_of_ring[i]) costs[i] = std::max(costs[i], stage_costs[stage]);
     }
+    costs_.measure(indices, costs);
   }
 
  private:
@@ -140,7 +167,7 @@ class Rings final : public AssignmentFamily {
         const size_t size = end - begin;
         count += 1 + size * (size - 1) / 2;
       }
-    costs_.assign(count * shape_.num_rings, LearnedCost(kUnbounded));
+    costs_.resize(count * shape_.num_rings, kUnbounded);
   }
 
   size_t index(int i, const Ring& ring) const {
@@ -171,8 +198,7 @@ class Rings final : public AssignmentFamily {
   const int num_units_;
   const RingShape shape_;
   std::vector<size_t> first_of_outside_;  // by outer begin and end
-  std::vector<LearnedCost> costs_;
-  Correction correction_;
+  LearnedCosts costs_;
 };
 
 }  // namespace

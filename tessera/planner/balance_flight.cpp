@@ -3,192 +3,164 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-
-#include "tessera/base/error.h"
+#include <set>
+#include <tuple>
 
 namespace tessera {
 namespace {
 
-/// Mirrored micro-batches are not modelled: the schedule that keeps about as much stands for them.
-ScheduleKind modelled(ScheduleKind kind) {
-  return kind == ScheduleKind::kGems ? ScheduleKind::kSequential : kind;
-}
-
 /// So many that more of them change nothing: a pipeline that is full stays so.
-int64_t enough_micro_batches(int64_t micro_batches, int64_t num_chunks, ScheduleKind kind) {
-  if (kind == ScheduleKind::kGpipe) return micro_batches;
-  return std::min(micro_batches, 2 * num_chunks);
-}
-
-std::vector<ScheduledTask> schedule_chain(const std::vector<int>& stage_of_chunk,
-                                          int64_t micro_batches, ScheduleKind kind) {
-  Pipeline pipeline =
-      Pipeline::chain(1, static_cast<int>(stage_of_chunk.size()), static_cast<int>(micro_batches));
-  pipeline.num_stages = 1 + *std::max_element(stage_of_chunk.begin(), stage_of_chunk.end());
-  pipeline.stage_of_chunk = stage_of_chunk;
-  return schedule_tasks(pipeline, kind);
+int enough_micro_batches(int64_t micro_batches, int64_t num_chunks, ScheduleKind kind) {
+  if (kind == ScheduleKind::kGpipe) return static_cast<int>(micro_batches);
+  return static_cast<int>(std::min(micro_batches, 2 * num_chunks));
 }
 
 }  // namespace
 
-/// Follows the micro-batches through a schedule and writes a group's moments down.
-class Flights::Recorder {
- public:
-  Recorder(int num_chunks, int64_t micro_batches, ScheduleKind kind, Group* group)
-      : num_chunks_(num_chunks),
-        micro_batches_(static_cast<int>(micro_batches)),
-        has_weights_(splits_backward(kind)),
-        group_(group),
-        progress_(micro_batches, 0),
-        weights_done_(micro_batches, std::vector<int>(group->chunks.size(), 0)) {}
+Flights::Flights(const std::vector<int>& stage_of_chunk, const ChunkTracks& tracks,
+                 int64_t micro_batches, ScheduleKind kind)
+    : num_chunks_(static_cast<int>(stage_of_chunk.size())), tracks_(tracks) {
+  Pipeline pipeline =
+      Pipeline::chain(1, num_chunks_, enough_micro_batches(micro_batches, num_chunks_, kind));
+  pipeline.num_stages = 1 + *std::max_element(stage_of_chunk.begin(), stage_of_chunk.end());
+  pipeline.stage_of_chunk = stage_of_chunk;
+  follow(schedule_tasks(pipeline, kind), micro_batches, splits_backward(kind));
+}
 
-  void pass(const Task& task) {
-    const auto found = std::find(group_->chunks.begin(), group_->chunks.end(), task.chunk);
-    const bool is_ours = found != group_->chunks.end();
-    const int part = static_cast<int>(found - group_->chunks.begin());
-    if (task.kind == TaskKind::kWeight) {
-      if (is_ours) weights_done_[task.micro_batch][part] = 1;
-      return;
+/// Goes with the micro-batches through the schedule and writes the rank's moments down.
+void Flights::follow(const std::vector<ScheduledTask>& tasks, int64_t micro_batches,
+                     bool has_weights) {
+  std::map<int, State> under_way;  // by micro-batch
+  std::map<State, int> index_of;
+  std::set<std::tuple<OwnTask, OwnTask, std::vector<std::pair<int, int>>>> known;
+  std::set<int> begun;
+  OwnTask last;
+  for (const auto& [task, stage, begin, end] : tasks) {
+    const int track = task.micro_batch % static_cast<int>(tracks_.size());
+    const std::vector<int>& chunks = tracks_[track];
+    const auto found = std::find(chunks.begin(), chunks.end(), task.chunk);
+    const int part = static_cast<int>(found - chunks.begin());
+    const int num_parts = static_cast<int>(chunks.size());
+    State& state = under_way[task.micro_batch];
+    begun.insert(task.micro_batch);
+    state.track = track;
+    state.weights_done.resize(num_parts, !has_weights);
+    if (task.kind != TaskKind::kWeight) ++state.progress;
+    if (part < num_parts && task.kind == TaskKind::kWeight) {
+      state.weights_done[part] = true;
+    } else if (part < num_parts) {
+      Moment moment;
+      moment.last = last;
+      moment.now =
+          last = {track, task.kind == TaskKind::kForward ? part : 2 * num_parts - 1 - part};
+      std::map<int, int> counts;
+      for (const auto& [micro_batch, each] : under_way) {
+        const auto [entry, is_new] = index_of.try_emplace(each, static_cast<int>(states_.size()));
+        if (is_new) states_.push_back(each);
+        ++counts[entry->second];
+      }
+      moment.counts.assign(counts.begin(), counts.end());
+      moment.num_not_begun = micro_batches - static_cast<int64_t>(begun.size());
+      if (known.insert({moment.now, moment.last, moment.counts}).second)
+        moments_.push_back(std::move(moment));
     }
-    if (is_ours) record(task, part);
-    ++progress_[task.micro_batch];
-  }
-
- private:
-  void record(const Task& task, int part) {
-    const int num_parts = static_cast<int>(group_->chunks.size());
-    Moment moment;
-    moment.task = task.kind == TaskKind::kForward ? part : 2 * num_parts - 1 - part;
-    moment.weights_done = weights_done_[task.micro_batch];
-    std::map<int, int> others;
-    for (int m = 0; m < micro_batches_; ++m) {
-      if (m == task.micro_batch || progress_[m] == 0 || has_left(m)) continue;
-      ++others[progress_[m]];
-      for (int i = 0; i < num_parts; ++i) moment.weights_done[i] += weights_done_[m][i];
-    }
-    moment.others.assign(others.begin(), others.end());
-    std::vector<Moment>& known = group_->moments;
-    if (std::find(known.begin(), known.end(), moment) == known.end())
-      known.push_back(std::move(moment));
-  }
-
-  bool has_left(int m) const {
-    return progress_[m] == 2 * num_chunks_ &&
-           (!has_weights_ || std::count(weights_done_[m].begin(), weights_done_[m].end(), 0) == 0);
-  }
-
-  const int num_chunks_;
-  const int micro_batches_;
-  const bool has_weights_;
-  Group* group_;
-  std::vector<int> progress_;                   // per micro-batch
-  std::vector<std::vector<int>> weights_done_;  // per micro-batch and part
-};
-
-Flights::Flights(const std::vector<int>& stage_of_chunk,
-                 const std::vector<std::vector<int>>& groups, int64_t micro_batches,
-                 ScheduleKind kind)
-    : num_chunks_(static_cast<int>(stage_of_chunk.size())) {
-  const int64_t enough = enough_micro_batches(micro_batches, num_chunks_, modelled(kind));
-  const std::vector<ScheduledTask> tasks = schedule_chain(stage_of_chunk, enough, modelled(kind));
-  for (const std::vector<int>& chunks : groups) {
-    groups_.push_back({chunks, {}});
-    Recorder recorder(num_chunks_, enough, modelled(kind), &groups_.back());
-    for (const ScheduledTask& task : tasks) recorder.pass(task.task);
+    if (state.progress == 2 * num_chunks_ &&
+        std::count(state.weights_done.begin(), state.weights_done.end(), false) == 0)
+      under_way.erase(task.micro_batch);
   }
 }
 
-int Flights::progress_before(const Group& group, int task) const {
-  const int num_parts = static_cast<int>(group.chunks.size());
-  return task < num_parts ? group.chunks[task]
-                          : 2 * num_chunks_ - 1 - group.chunks[2 * num_parts - 1 - task];
+/// The progress with which a micro-batch begins a task.
+int Flights::progress_before(const OwnTask& task) const {
+  const std::vector<int>& chunks = tracks_[task.track];
+  const int num_parts = static_cast<int>(chunks.size());
+  return task.task < num_parts ? chunks[task.task]
+                               : 2 * num_chunks_ - 1 - chunks[2 * num_parts - 1 - task.task];
 }
 
-/// The progress with which a micro-batch has sent something to this group. Which chunk the sender
-/// is in is not known here: nodes are taken to be spread evenly over the chunks of other groups.
-int Flights::arrival_progress(const Group& group, const Arrival& arrival,
-                              const std::vector<NodeRange>& parts, NodeId num_nodes) const {
-  int first_chunk = 0, last_chunk = num_chunks_;
-  NodeId first_node = 0, last_node = num_nodes;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (arrival.from >= parts[i].end) {
-      first_chunk = group.chunks[i] + 1;
-      first_node = parts[i].end;
-    } else {
-      last_chunk = group.chunks[i];
-      last_node = parts[i].begin;
+/// There must be units for the chunks of other ranks, and none where there are no chunks.
+bool Flights::fits(int track, const Segments& segments, int num_units) const {
+  const std::vector<int>& own = tracks_[track];
+  if (segments.size() != own.size()) return false;
+  int last_chunk = -1, last_unit = 0;
+  const auto fits_between = [&](int chunk, int unit) {
+    const int chunks = chunk - last_chunk - 1, units = unit - last_unit;
+    return units >= chunks && (chunks > 0 || units == 0);
+  };
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (!fits_between(own[i], segments[i].first)) return false;
+    last_chunk = own[i];
+    last_unit = segments[i].second;
+  }
+  return fits_between(num_chunks_, num_units);
+}
+
+/// The progress with which a micro-batch has sent something to this rank: what lies between two of
+/// its segments is in the chunks between them.
+int Flights::arrival_progress(int track, const Segments& segments, const Arrival& arrival,
+                              const std::vector<int>& chunk_of_unit) const {
+  if (arrival.from == kNoUnit) return 0;
+  int first = 0, end = num_chunks_;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (arrival.from < segments[i].first) {
+      end = tracks_[track][i];
       break;
     }
+    first = tracks_[track][i] + 1;
   }
-  const int chunk = first_chunk + (arrival.from - first_node) * (last_chunk - first_chunk) /
-                                      std::max(1, last_node - first_node);
-  const bool is_forward = arrival.task < static_cast<int>(parts.size());
-  return is_forward ? chunk + 1 : 2 * num_chunks_ - chunk;
+  const int chunk = std::clamp(chunk_of_unit[arrival.from], first, end - 1);
+  return arrival.forward ? chunk + 1 : 2 * num_chunks_ - chunk;
 }
 
-/// What a micro-batch that is not being worked on holds, by its progress.
-std::vector<double> Flights::levels(const Group& group, const StageProfile& profile,
-                                    const std::vector<int>& arrivals) const {
-  std::vector<double> levels(2 * num_chunks_ + 1, 0);
-  int task = 0;
-  double level = 0;
-  for (int progress = 0; progress <= 2 * num_chunks_; ++progress) {
-    if (task < static_cast<int>(profile.level.size()) && progress_before(group, task) < progress)
-      level = profile.level[task++];
-    levels[progress] = level;
-    for (size_t i = 0; i < arrivals.size(); ++i)
-      if (arrivals[i] <= progress && progress <= progress_before(group, profile.arrivals[i].task))
-        levels[progress] += profile.arrivals[i].bytes;
+/// What a micro-batch holds that is not being worked on: what its last task has left, and what has
+/// come for the tasks that it has not begun.
+std::vector<double> Flights::held_by_progress(int track, const TrackProfile& own,
+                                              const std::vector<int>& chunk_of_unit) const {
+  std::vector<double> held(2 * num_chunks_ + 1, 0);
+  const int num_tasks = 2 * static_cast<int>(own.segments.size());
+  for (int task = 0; task < num_tasks; ++task)
+    std::fill(held.begin() + progress_before({track, task}) + 1, held.end(),
+              own.profile.level[task]);
+  for (const Arrival& arrival : own.profile.arrivals) {
+    if (arrival.task >= num_tasks) continue;
+    const int begun = progress_before({track, arrival.task}) + 1;
+    for (int i = arrival_progress(track, own.segments, arrival, chunk_of_unit); i < begun; ++i)
+      held[i] += arrival.bytes;
   }
-  return levels;
+  return held;
 }
 
-/// There must be nodes for the chunks of other groups, and none where there are no chunks.
-bool Flights::fits(const Group& group, const std::vector<NodeRange>& parts,
-                   NodeId num_nodes) const {
-  if (parts.size() != group.chunks.size()) return false;
-  int last_chunk = -1;
-  NodeId last_node = 0;
-  for (size_t i = 0; i <= parts.size(); ++i) {
-    const int chunk = i < parts.size() ? group.chunks[i] : num_chunks_;
-    const NodeId node = i < parts.size() ? parts[i].begin : num_nodes;
-    const int chunks_between = chunk - last_chunk - 1;
-    const NodeId nodes_between = node - last_node;
-    if (nodes_between < chunks_between || (chunks_between == 0 && nodes_between > 0)) return false;
-    if (i == parts.size()) break;
-    last_chunk = chunk;
-    last_node = parts[i].end;
+double Flights::bytes(const std::vector<const TrackProfile*>& tracks,
+                      const std::vector<int>& chunk_of_unit) const {
+  if (tracks.size() != tracks_.size()) return std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> held;
+  double fixed = 0, most = 0, held_at_start = 0;
+  for (size_t i = 0; i < tracks.size(); ++i) {
+    const int track = static_cast<int>(i);
+    if (!fits(track, tracks[i]->segments, static_cast<int>(chunk_of_unit.size())))
+      return std::numeric_limits<double>::infinity();
+    held.push_back(held_by_progress(track, *tracks[i], chunk_of_unit));
+    fixed += tracks[i]->profile.fixed_bytes;
+    held_at_start += held.back()[0] / static_cast<double>(tracks.size());
   }
-  return true;
-}
-
-double Flights::bytes(int index, const StageProfile& profile, const std::vector<NodeRange>& parts,
-                      NodeId num_nodes) const {
-  const Group& group = groups_[index];
-  if (!fits(group, parts, num_nodes)) return std::numeric_limits<double>::infinity();
-  const bool is_alone = std::all_of(group.moments.begin(), group.moments.end(),
-                                    [](const Moment& moment) { return moment.others.empty(); });
-  double most = 0;
-  if (is_alone && parts.size() == 1) {
-    most = *std::max_element(profile.peak.begin(), profile.peak.end());
-    return profile.fixed_bytes + most;
+  std::vector<double> held_in_state;
+  for (const auto& [track, progress, weights_done] : states_) {
+    held_in_state.push_back(held[track][progress]);
+    for (size_t i = 0; i < weights_done.size(); ++i)
+      if (weights_done[i]) held_in_state.back() -= tracks[track]->profile.weight_bytes[i];
   }
-  std::vector<int> arrivals;
-  for (const Arrival& arrival : profile.arrivals)
-    arrivals.push_back(arrival_progress(group, arrival, parts, num_nodes));
-  const std::vector<double> level = levels(group, profile, arrivals);
-  for (const Moment& moment : group.moments) {
-    const int begun = progress_before(group, moment.task);
-    double total = profile.peak[moment.task];
-    for (size_t i = 0; i < arrivals.size(); ++i)
-      if (profile.arrivals[i].task > moment.task && arrivals[i] <= begun)
-        total += profile.arrivals[i].bytes;
-    for (const auto& [progress, count] : moment.others) total += count * level[progress];
-    for (size_t i = 0; i < parts.size(); ++i)
-      total -= moment.weights_done[i] * profile.weight_bytes[i];
-    most = std::max(most, total);
+  for (const auto& [now, last, counts, num_not_begun] : moments_) {
+    double total = static_cast<double>(num_not_begun) * held_at_start;
+    for (const auto& [state, count] : counts) total += count * held_in_state[state];
+    // Before it began, what the last task had sent was still there; then it has a peak of its own.
+    const StageProfile& profile = tracks[now.track]->profile;
+    const double sent = last.task < 0 ? 0 : tracks[last.track]->profile.sent[last.task];
+    const int before = progress_before(now);
+    const std::vector<double>& of_track = held[now.track];
+    most = std::max({most, total - of_track[before + 1] + of_track[before] + sent,
+                     total - profile.level[now.task] + profile.peak[now.task]});
   }
-  return profile.fixed_bytes + most;
+  return fixed + most;
 }
 
 }  // namespace tessera

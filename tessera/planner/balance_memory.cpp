@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "tessera/base/error.h"
-#include "tessera/lower/lower.h"
 #include "tessera/planner/balance_costs.h"
 #include "tessera/planner/balance_family.h"
+#include "tessera/planner/balance_lowering.h"
 #include "tessera/planner/balance_memory_model.h"
 #include "tessera/planner/balance_search.h"
 #include "tessera/planner/balance_sums.h"
-#include "tessera/simulate/simulator.h"
 
 namespace tessera {
 namespace {
@@ -59,7 +59,7 @@ class MemoryBalance {
         measurements_(stage_bytes_, most_measurements(graph, plan)) {}
 
   StagedSegments run() {
-    measurements_.measure(balance_by_layers(graph_, plan_, num_segments_, places_));
+    measurements_.measure(even_segments(num_segments_));
     const int third = measurements_.left() / 3;
     if (plan_.schedule == ScheduleKind::kInterleaved) {
       try_chunks();
@@ -91,34 +91,53 @@ class MemoryBalance {
     return cheapest_places(graph_, places_, std::max(most, num_segments_ + 1));
   }
 
+  StagedSegments even_segments(int num_segments) const {
+    return balance_by_layers(graph_, plan_, num_segments, places_);
+  }
+
+  /// What a stage holds also depends on where the others are, which is when they send to it: each
+  /// round expects them where the last one proposed them.
   void try_consecutive_stages(int most) {
+    const int num_stages = plan_.num_stages();
     const std::vector<NodeId> places = places_for_model(most_places(graph_));
-    MemoryModel model(graph_, plan_, options_, places,
-                      single_chunks(plan_.num_stages(), plan_.num_stages()));
-    const auto family = consecutive_stages(places, plan_.num_stages(), [&](int begin, int end) {
-      return model.bytes({{begin, end}});
-    });
-    explore(family.get(), most, &measurements_);
+    MemoryModel model(graph_, plan_, options_, places, single_chunks(num_stages, num_stages));
+    constexpr int kRounds = 4;
+    std::optional<StagedSegments> last = even_segments(num_stages);
+    for (int round = 0; round < kRounds && last; ++round) {
+      model.expect(last->cuts);
+      const auto family = consecutive_stages(places, num_stages, [&](int begin, int end) {
+        return model.bytes({{{begin, end}}});
+      });
+      last = explore(family.get(), std::max(1, most / kRounds), &measurements_);
+    }
   }
 
   void try_nested_stages(int most) {
+    const int num_stages = plan_.num_stages(), num_parts = 2 * num_stages - 1;
+    if (static_cast<int>(places_.size()) <= num_parts) return;
     const std::vector<NodeId> places = places_for_model(most_ring_places(graph_));
-    MemoryModel model(graph_, plan_, options_, places, ring_chunks(plan_.num_stages()));
-    const auto costs = [&](const Ring& ring) { return model.bytes(segments_of(ring)); };
-    const auto family = nested_stages(places, plan_.num_stages(), {costs, ring_limit()});
+    MemoryModel model(graph_, plan_, options_, places, ring_chunks(num_stages));
+    model.expect(even_segments(num_parts).cuts);
+    const auto costs = [&](const Ring& ring) { return model.bytes({segments_of(ring)}); };
+    const auto family = nested_stages(places, num_stages, {costs, ring_limit()});
     explore(family.get(), most, &measurements_);
   }
 
   void try_mirrored_stages(int most) {
+    const int num_stages = plan_.num_stages();
     const std::vector<NodeId> places = places_for_model(most_ring_places(graph_));
-    MemoryModel model(graph_, plan_, options_, places,
-                      single_chunks(plan_.num_stages(), plan_.num_stages()));
-    const auto costs = [&](const Ring& ring) { return model.mirrored_bytes(segments_of(ring)); };
-    const auto family = mirrored_stages(places, plan_.num_stages(), {costs, ring_limit()});
+    MemoryModel model(graph_, plan_, options_, places, mirrored_chunks(num_stages));
+    model.expect(even_segments(num_stages).cuts);
+    const auto costs = [&](const Ring& ring) {
+      std::vector<Segments> tracks;
+      for (const auto& segment : segments_of(ring)) tracks.push_back({segment});
+      return model.bytes(tracks);
+    };
+    const auto family = mirrored_stages(places, num_stages, {costs, ring_limit()});
     explore(family.get(), most, &measurements_);
   }
 
-  static MemoryModel::Segments segments_of(const Ring& ring) {
+  static Segments segments_of(const Ring& ring) {
     if (ring.is_one_part()) return {{ring.outer_begin, ring.outer_end}};
     return {{ring.outer_begin, ring.inner_begin}, {ring.inner_end, ring.outer_end}};
   }
@@ -132,11 +151,12 @@ class MemoryBalance {
     const std::vector<NodeId> places = places_for_model(most_places(graph_));
     MemoryModel model(graph_, plan_, options_, places,
                       single_chunks(plan_.num_stages(), num_segments_));
+    model.expect(even_segments(num_segments_).cuts);
     const int num_places = static_cast<int>(places.size());
     std::vector<SegmentTable> tables(num_segments_, SegmentTable(num_places));
     for (int end = 1; end < num_places; ++end)
       for (int begin = 0; begin < end; ++begin) {
-        const std::vector<double> bytes = model.bytes({{begin, end}});
+        const std::vector<double> bytes = model.bytes({{{begin, end}}});
         for (int chunk = 0; chunk < num_segments_; ++chunk)
           tables[chunk].at(begin, end) = bytes[chunk];
       }
@@ -157,48 +177,12 @@ class MemoryBalance {
   Measurements measurements_;
 };
 
-/// Throws where the plan does not fit the input. The model relies on it before anything is lowered.
-void check_fits(const Graph& graph, const Plan& plan) {
-  for (ValueId input : graph.inputs())
-    if (graph.type(input).element == Element::kReal) return check_plan(plan, graph.type(input));
-}
-
-int64_t optimiser_bytes(const Graph& graph, const Program& program, const BalanceOptions& options) {
-  int64_t elements = 0;
-  for (ParameterId id : program.parameters)
-    if (graph.parameters()[id].role == ParameterRole::kTrainable)
-      elements += graph.parameters()[id].numel();
-  return elements * options.optimiser_copies * static_cast<int64_t>(c10::elementSize(options.real));
-}
-
 }  // namespace
-
-std::vector<double> simulated_stage_bytes(const Graph& graph, const Plan& plan,
-                                          const StagedSegments& assignment,
-                                          const BalanceOptions& options) {
-  Plan staged = plan;
-  staged.stage_of.clear();
-  const std::vector<int> stages = stage_of_nodes(assignment);
-  for (size_t id = 0; id < stages.size(); ++id)
-    staged.stage_of[graph.nodes()[id].name] = stages[id];
-  const Lowered lowered = lower(graph, staged, {.step = StepKind::kGradient});
-  std::vector<double> most(plan.num_stages(), 0);
-  for (int stage = 0; stage < plan.num_stages(); ++stage)
-    for (int rank : plan.stage_ranks(stage)) {
-      const Program& program = lowered.programs[rank];
-      const RankForecast forecast = simulate(program, lowered.graph, options.real);
-      const int64_t bytes = forecast.peak_value_bytes + forecast.parameter_bytes +
-                            optimiser_bytes(lowered.graph, program, options);
-      most[stage] = std::max(most[stage], static_cast<double>(bytes));
-    }
-  return most;
-}
 
 StagedSegments balance_by_memory(const Graph& graph, const Plan& plan,
                                  const BalanceOptions& options, int num_segments,
                                  const std::vector<NodeId>& places) {
   if (num_segments == 1) return {{0, places.back()}, {0}};
-  check_fits(graph, plan);
   return MemoryBalance(graph, plan, options, num_segments, places).run();
 }
 

@@ -10,7 +10,7 @@ namespace tessera {
 ChunkGroups single_chunks(int num_stages, int num_chunks) {
   ChunkGroups chunks;
   chunks.stage_of_chunk = chunks.stage_of_group = stages_in_turn(num_stages, num_chunks);
-  for (int chunk = 0; chunk < num_chunks; ++chunk) chunks.groups.push_back({chunk});
+  for (int chunk = 0; chunk < num_chunks; ++chunk) chunks.groups.push_back({{chunk}});
   return chunks;
 }
 
@@ -19,72 +19,61 @@ ChunkGroups ring_chunks(int num_stages) {
   chunks.stage_of_chunk = stages_in_v(num_stages);
   chunks.stage_of_group = stages_in_turn(num_stages, num_stages);
   for (int stage = 0; stage + 1 < num_stages; ++stage)
-    chunks.groups.push_back({stage, 2 * num_stages - 2 - stage});
-  chunks.groups.push_back({num_stages - 1});
+    chunks.groups.push_back({{stage, 2 * num_stages - 2 - stage}});
+  chunks.groups.push_back({{num_stages - 1}});
+  return chunks;
+}
+
+ChunkGroups mirrored_chunks(int num_stages) {
+  ChunkGroups chunks;
+  chunks.stage_of_chunk = stages_in_turn(num_stages, num_stages);
+  for (int stage = 0; 2 * stage < num_stages; ++stage) {
+    const int mirror = num_stages - 1 - stage;
+    chunks.groups.push_back(stage == mirror ? ChunkTracks{{stage}}
+                                            : ChunkTracks{{stage}, {mirror}});
+    chunks.stage_of_group.push_back(stage);
+  }
   return chunks;
 }
 
 MemoryModel::MemoryModel(const Graph& graph, const Plan& plan, const BalanceOptions& options,
                          const std::vector<NodeId>& places, const ChunkGroups& chunks)
-    : flights_(chunks.stage_of_chunk, chunks.groups, plan.micro_batches, plan.schedule) {
-  const int64_t real_bytes = static_cast<int64_t>(c10::elementSize(options.real));
-  const auto weights =
-      splits_backward(plan.schedule) ? StageWalk::Weights::kApart : StageWalk::Weights::kInBackward;
-  for (int stage : chunks.stage_of_group) {
-    grids_.push_back(plan.grid(stage));
-    std::unique_ptr<Side>& side = sides_[plan.grid(stage)];
-    if (side) continue;
-    side = std::make_unique<Side>(
-        rank_graph(graph, plan, places, {plan.grid(stage), real_bytes, options.optimiser_copies}),
-        plan.micro_batches, weights);
+    : places_(places) {
+  for (size_t group = 0; group < chunks.groups.size(); ++group) {
+    const std::vector<int64_t>& grid = plan.grid(chunks.stage_of_group[group]);
+    flights_.emplace_back(chunks.stage_of_chunk, chunks.groups[group], plan.micro_batches,
+                          plan.schedule);
+    grids_.push_back(grid);
+    std::unique_ptr<Side>& side = sides_[grid];
+    if (!side) side = std::make_unique<Side>(read_steps(graph, plan, options, grid, places));
   }
 }
 
-std::vector<double> MemoryModel::bytes(const Segments& segments) {
+void MemoryModel::expect(const std::vector<NodeId>& cuts) {
+  chunk_of_unit_.clear();
+  for (size_t unit = 0; unit + 1 < places_.size(); ++unit)
+    chunk_of_unit_.push_back(static_cast<int>(
+        std::upper_bound(cuts.begin(), cuts.end() - 1, places_[unit]) - cuts.begin() - 1));
+}
+
+std::vector<double> MemoryModel::bytes(const std::vector<Segments>& tracks) {
   std::vector<double> result(grids_.size(), kUnbounded);
   for (auto& [grid, side] : sides_) {
-    const std::vector<NodeRange> parts = side->parts(segments);
-    const StageProfile& profile = side->walk.profile(parts);
-    const NodeId num_nodes = static_cast<NodeId>(side->graph.nodes.size());
+    std::vector<TrackProfile> profiles;
+    for (const Segments& segments : tracks) profiles.push_back(side->profile(segments));
+    std::vector<const TrackProfile*> pointers;
+    for (const TrackProfile& profile : profiles) pointers.push_back(&profile);
     for (size_t group = 0; group < result.size(); ++group)
-      if (grids_[group] == grid)
-        result[group] = flights_.bytes(static_cast<int>(group), profile, parts, num_nodes);
+      if (grids_[group] == grid) result[group] = flights_[group].bytes(pointers, chunk_of_unit_);
   }
   return result;
 }
 
-std::vector<double> MemoryModel::mirrored_bytes(const Segments& segments) {
-  std::vector<double> result(grids_.size(), kUnbounded);
-  for (auto& [grid, side] : sides_) {
-    double fixed = 0, peak = 0;
-    for (const auto& segment : segments) {
-      const SegmentBytes& bytes = side->bytes_alone(segment);
-      fixed += bytes.fixed;
-      peak = std::max(peak, bytes.peak);
-    }
-    for (size_t group = 0; group < result.size(); ++group)
-      if (grids_[group] == grid) result[group] = fixed + peak;
-  }
-  return result;
-}
-
-/// A segment is part of many pairs.
-const MemoryModel::SegmentBytes& MemoryModel::Side::bytes_alone(
-    const std::pair<int, int>& segment) {
-  const auto [entry, is_new] = known_alone.try_emplace(segment);
-  if (is_new) {
-    const StageProfile& profile = walk.profile(parts({segment}));
-    const double peak = *std::max_element(profile.peak.begin(), profile.peak.end());
-    entry->second = {profile.fixed_bytes, peak};
-  }
-  return entry->second;
-}
-
-std::vector<NodeRange> MemoryModel::Side::parts(const Segments& segments) const {
-  std::vector<NodeRange> parts;
-  const std::vector<NodeId>& nodes = graph.first_node_of_place;
-  for (const auto& [begin, end] : segments) parts.push_back({nodes[begin], nodes[end]});
-  return parts;
+TrackProfile MemoryModel::Side::profile(const Segments& segments) {
+  if (segments.size() > 1) return {segments, profiler.profile(segments)};
+  const auto [entry, is_new] = known.try_emplace(segments[0]);
+  if (is_new) entry->second = profiler.profile(segments);
+  return {segments, entry->second};
 }
 
 }  // namespace tessera

@@ -51,6 +51,13 @@ std::vector<int> stage_of_nodes(const StagedSegments& segments) {
   return stages;
 }
 
+std::map<std::string, int> stage_by_name(const Graph& graph, const StagedSegments& segments) {
+  const std::vector<int> stages = stage_of_nodes(segments);
+  std::map<std::string, int> by_name;
+  for (size_t id = 0; id < stages.size(); ++id) by_name[graph.nodes()[id].name] = stages[id];
+  return by_name;
+}
+
 std::vector<NodeId> cut_places(const Graph& graph, int num_segments) {
   const NodeId num_nodes = static_cast<NodeId>(graph.nodes().size());
   std::vector<NodeId> all, places;

@@ -5,6 +5,8 @@
 // that alone reads it, a flatten and its linear layer) are not cut apart.
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "tessera/graph/graph.h"
@@ -24,6 +26,7 @@ std::vector<int> stages_in_turn(int num_stages, int num_segments);
 std::vector<int> stages_in_v(int num_stages);
 
 std::vector<int> stage_of_nodes(const StagedSegments& segments);
+std::map<std::string, int> stage_by_name(const Graph& graph, const StagedSegments& segments);
 
 /// The nodes that a segment may begin with, ascending, from 0 to the number of nodes. Only where
 /// there would be fewer than `num_segments` segments does it cut what belongs together.

@@ -74,16 +74,20 @@ double Measurements::best_largest() const {
   return *std::max_element(best_costs_.begin(), best_costs_.end());
 }
 
-void explore(AssignmentFamily* family, int most, Measurements* measurements) {
+std::optional<StagedSegments> explore(AssignmentFamily* family, int most,
+                                      Measurements* measurements) {
+  std::optional<StagedSegments> last;
   constexpr double kShareWorthTrying = 0.995;
   for (int round = 0; round < most; ++round) {
     const std::optional<StagedSegments> proposal =
         family->best_below(kShareWorthTrying * measurements->best_largest());
-    if (!proposal || measurements->knows(*proposal)) return;
+    if (!proposal) break;
     const std::vector<double>* costs = measurements->measure(*proposal);
-    if (!costs) return;
+    if (!costs) break;
     family->learn(*proposal, *costs);
+    last = proposal;
   }
+  return last;
 }
 
 void shift_cuts(const std::vector<NodeId>& places, Measurements* measurements) {

@@ -7,8 +7,6 @@
 #include <map>
 #include <random>
 
-#include "tessera/planner/balance_lives.h"
-
 namespace tessera::balance_search_test {
 namespace {
 
@@ -181,25 +179,6 @@ TEST(BalanceSearch, ShiftsCutsAsLongAsThatHelpsAndMeasurementsLast) {
   EXPECT_EQ(few.left(), 0);
   EXPECT_LT(few.best_largest(), row.cost(6, 30));
   EXPECT_LE(many.best_largest(), 1.1 * row.optimum(3));
-}
-
-TEST(BalanceSearch, BuffersLiveFromFirstToLastTouch) {
-  BufferLives lives(3);
-  for (int round = 0; round < 2; ++round) {  // a reset leaves nothing behind
-    lives.reset();
-    lives.touch(0, 10);
-    lives.tick();
-    lives.touch(1, 5);
-    lives.end_task();
-    lives.touch(2, 7);
-    lives.tick();
-    lives.touch(0, 10);
-    lives.end_task();
-    std::vector<double> peak, level;
-    lives.measure(&peak, &level);
-    EXPECT_EQ(peak, (std::vector<double>{15, 17}));
-    EXPECT_EQ(level, (std::vector<double>{10, 0}));
-  }
 }
 
 }  // namespace
