@@ -141,6 +141,7 @@ double Flights::bytes(const std::vector<const TrackProfile*>& tracks,
       return std::numeric_limits<double>::infinity();
     held.push_back(held_by_progress(track, *tracks[i], chunk_of_unit));
     fixed += tracks[i]->profile.fixed_bytes;
+    most = std::max(most, tracks[i]->profile.reduction_bytes);
     held_at_start += held.back()[0] / static_cast<double>(tracks.size());
   }
   std::vector<double> held_in_state;

@@ -37,14 +37,17 @@ void Profiler::enter(const Segments& segments) {
   touched_.clear();
   task_begins_.clear();
   result_.arrivals.clear();
-  result_.fixed_bytes = 0;
+  result_.fixed_bytes = result_.reduction_bytes = 0;
   for (const auto& [begin, end] : segments)
     for (int unit = begin; unit < end; ++unit) {
       is_here_[unit] = true;
       for (int id : table_.fixed_of_unit[unit])
-        if (std::exchange(fixed_seen_[id], num_profiles_) != num_profiles_)
+        if (std::exchange(fixed_seen_[id], num_profiles_) != num_profiles_) {
           result_.fixed_bytes += table_.fixed_bytes[id];
+          result_.reduction_bytes += table_.reduction_bytes[id];
+        }
     }
+  result_.reduction_bytes = std::min(result_.reduction_bytes, table_.largest_reduction);
 }
 
 /// The first moment of a task is when it has what it was sent and has done nothing yet, the last

@@ -25,6 +25,7 @@ struct Arrival {
 /// gradients: task 2k - 1 - i is the backward of task i.
 struct StageProfile {
   double fixed_bytes = 0;            // parameters, and what is there from the start
+  double reduction_bytes = 0;        // when all micro-batches are done, to sum the gradients
   std::vector<double> peak;          // per task: the most bytes of this micro-batch
   std::vector<double> level;         // per task: what is left of them when it has ended
   std::vector<double> sent;          // per task: what it has sent and leaves until the next begins

@@ -74,10 +74,13 @@ class StepReader {
   const Run* run_at(size_t index) const { return std::get_if<Run>(&instruction(index)); }
   int unit_of(const Run& run) const { return unit_of_node_[run.node]; }
 
-  /// What comes and goes; parameters are added by themselves.
+  /// What comes and goes with the values; parameters and reductions are added by themselves.
   std::vector<BufferId> touched(const Instruction& each) const {
     std::vector<BufferId> buffers = touched_buffers(each);
-    std::erase_if(buffers, [&](BufferId id) { return is_permanent(program_.buffers[id].kind); });
+    std::erase_if(buffers, [&](BufferId id) {
+      const BufferKind kind = program_.buffers[id].kind;
+      return is_permanent(kind) || kind == BufferKind::kReduction;
+    });
     return buffers;
   }
 
@@ -161,18 +164,32 @@ class StepReader {
       const Parameter& parameter = graph_.parameters()[id];
       if (parameter.role == ParameterRole::kTrainable)
         copies[id] += static_cast<double>(options_.optimiser_copies);
-      add_fixed(copies[id] * static_cast<double>(parameter.numel() *
-                                                 element_bytes(ElementType::kReal, options_.real)),
-                std::move(units_of[id]));
+      const auto bytes = static_cast<double>(parameter.numel() *
+                                             element_bytes(ElementType::kReal, options_.real));
+      add_fixed(copies[id] * bytes, std::move(units_of[id]),
+                parameter.role == ParameterRole::kTrainable ? received_share() * bytes : 0);
     }
   }
 
-  void add_fixed(double bytes, std::vector<int> units) {
+  /// How much of a gradient its reduction receives; the same of all.
+  double received_share() {
+    for (const Instruction& each : program_.instructions)
+      if (const auto* start = std::get_if<StartReduce>(&each);
+          start && start->received >= 0 && start->buffer != program_.loss) {
+        const double bytes = table_.buffers[start->received].bytes;
+        table_.largest_reduction = std::max(table_.largest_reduction, bytes);
+        return bytes / table_.buffers[start->buffer].bytes;
+      }
+    return 0;
+  }
+
+  void add_fixed(double bytes, std::vector<int> units, double reduction_bytes = 0) {
     std::sort(units.begin(), units.end());
     units.erase(std::unique(units.begin(), units.end()), units.end());
     for (int unit : units)
       table_.fixed_of_unit[unit].push_back(static_cast<int>(table_.fixed_bytes.size()));
     table_.fixed_bytes.push_back(bytes);
+    table_.reduction_bytes.push_back(reduction_bytes);
   }
 
   void read_task(TaskKind kind, size_t begin, size_t end) {

@@ -39,7 +39,9 @@ struct StepTable {
   std::vector<StepBuffer> buffers;
   std::array<std::vector<std::vector<Step>>, 3> steps;  // per kind of task and unit
   std::vector<double> fixed_bytes;              // parameters, and what is there from the start
-  std::vector<std::vector<int>> fixed_of_unit;  // ... of those, what a unit uses
+  std::vector<double> reduction_bytes;          // ... and what is received to sum its gradient
+  double largest_reduction = 0;                 // of one bucket; they come one after the other
+  std::vector<std::vector<int>> fixed_of_unit;  // of those, what a unit uses
 
   const std::vector<Step>& of(TaskKind kind, int unit) const {
     return steps[static_cast<size_t>(kind)][unit];

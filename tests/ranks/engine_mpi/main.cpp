@@ -31,7 +31,8 @@ void check(const std::string& name, const Graph& graph, const Plan& plan, uint64
   VerifyOptions options;
   options.plan = plan;
   options.seed = seed;
-  const VerifyReport report = verify(graph, options, transport);
+  const Lowering lowering(graph, plan, verified_step(options));
+  const VerifyReport report = verify(graph, lowering, options, transport);
   if (transport.rank() != 0) return;
   ++(report.ok ? tally->passed : tally->failed);
   if (!report.ok)
