@@ -48,7 +48,7 @@ class LearnedCosts {
  private:
   bool is_measured(size_t index) const { return signed_[index] < 0; }
   double scale() const {
-    constexpr double kBenefitOfTheDoubt = 0.96;
+    constexpr double kBenefitOfTheDoubt = 0.94;
     return kBenefitOfTheDoubt * (least_ratio_ < kUnbounded ? least_ratio_ : 1);
   }
 

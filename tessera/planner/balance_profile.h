@@ -24,7 +24,7 @@ struct Arrival {
 /// The tasks of k segments are k forwards, in order, and in reverse k backwards and k times weight
 /// gradients: task 2k - 1 - i is the backward of task i.
 struct StageProfile {
-  double fixed_bytes = 0;            // parameters, and what is there from the start
+  double fixed_bytes = 0;            // parameters, and what all micro-batches share
   double reduction_bytes = 0;        // when all micro-batches are done, to sum the gradients
   std::vector<double> peak;          // per task: the most bytes of this micro-batch
   std::vector<double> level;         // per task: what is left of them when it has ended

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "tessera/lower/chunks.h"
@@ -192,6 +192,7 @@ class StepReader {
     table_.reduction_bytes.push_back(reduction_bytes);
   }
 
+  /// Loads are left out: what is read from the data is there when its task begins.
   void read_task(TaskKind kind, size_t begin, size_t end) {
     const std::vector<const Run*> wanted_by = next_runs(begin, end, /*skip_recompute=*/true);
     const std::vector<const Run*> next = next_runs(begin, end, /*skip_recompute=*/false);
@@ -205,7 +206,8 @@ class StepReader {
       const Run* run =
           is_run || belongs_to(last, buffers) || !next[i - begin] ? last : next[i - begin];
       if (!run) continue;
-      const Run* wanted = run->phase == Phase::kRecompute ? wanted_by[i - begin] : run;
+      const bool is_again = run->phase == Phase::kRecompute && wanted_by[i - begin];
+      const Run* wanted = is_again ? wanted_by[i - begin] : run;
       const auto* copy = std::get_if<Copy>(&instruction(i));
       const BufferId sum = copy && copy->combine == Combine::kAdd ? copy->to.buffer : -1;
       touches_.push_back({kind, unit_of(*run), unit_of(*wanted), sum, std::move(buffers)});
@@ -272,7 +274,8 @@ class StepReader {
       buffer.units.push_back(user);
   }
 
-  /// A buffer of the same name and box as an earlier one holds the same numbers again.
+  /// A value's buffer that is made in backward, with the name and box of one from forward, holds
+  /// the same numbers again.
   void find_recomputed() {
     std::map<std::pair<std::string, std::vector<int64_t>>, int> first;
     for (int id = 0; id < static_cast<int>(table_.buffers.size()); ++id) {
@@ -282,7 +285,8 @@ class StepReader {
       for (int axis = 0; axis < buffer.box.num_axes(); ++axis)
         corners.insert(corners.end(), {buffer.box[axis].begin, buffer.box[axis].end});
       const auto [entry, is_new] = first.try_emplace({buffer.name, corners}, id);
-      if (!is_new) table_.buffers[id].first_made = entry->second;
+      if (!is_new && !table_.buffers[id].made_forward)
+        table_.buffers[id].first_made = entry->second;
     }
   }
 

@@ -1,7 +1,9 @@
 #pragma once
 // What a rank that had the whole network would do for one micro-batch, and which buffers it would
 // touch when: read off the program of a single stage. What a part of the network holds follows from
-// the touches of that part alone (balance_profile.h), so nothing here knows the lowering's rules.
+// the touches of that part alone (balance_profile.h), so which buffer lives when stays the
+// lowering's business. All that is assumed is how a cut changes it: what is sent has no margins,
+// and gradients from other ranks are added where they are used.
 //
 // A *unit* is the nodes between two neighbouring places to cut.
 
@@ -38,7 +40,7 @@ struct StepTable {
   int num_units = 0;
   std::vector<StepBuffer> buffers;
   std::array<std::vector<std::vector<Step>>, 3> steps;  // per kind of task and unit
-  std::vector<double> fixed_bytes;              // parameters, and what is there from the start
+  std::vector<double> fixed_bytes;              // parameters, and what all micro-batches share
   std::vector<double> reduction_bytes;          // ... and what is received to sum its gradient
   double largest_reduction = 0;                 // of one bucket; they come one after the other
   std::vector<std::vector<int>> fixed_of_unit;  // of those, what a unit uses

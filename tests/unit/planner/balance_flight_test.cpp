@@ -14,7 +14,10 @@ constexpr int kStages = 4;
 /// One segment that holds 1 byte from its forward to its backward, on a network of a unit a chunk.
 TrackProfile one_byte(int unit) {
   TrackProfile track{{{unit, unit + 1}}, {}};
-  track.profile = {0, {1, 1, 0}, {1, 0, 0}, {0, 0, 0}, {}, {0}};
+  track.profile.peak = {1, 1, 0};
+  track.profile.level = {1, 0, 0};
+  track.profile.sent = {0, 0, 0};
+  track.profile.weight_bytes = {0};
   return track;
 }
 
