@@ -47,6 +47,7 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"p10_ms", report.p10_ms},
       {"p90_ms", report.p90_ms},
       {"peak_value_bytes", per_rank(report, [](const Rank& r) { return r.peak_value_bytes; })},
+      {"reduction_bytes", per_rank(report, [](const Rank& r) { return r.reduction_bytes; })},
       {"parameter_bytes", per_rank(report, [](const Rank& r) { return r.parameter_bytes; })},
       {"workspace_bytes", per_rank(report, [](const Rank& r) { return r.workspace_bytes; })},
       {"peak_rss_bytes", per_rank(report, [](const Rank& r) { return r.peak_rss_bytes; })},

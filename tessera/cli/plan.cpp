@@ -84,10 +84,10 @@ void print_stages(const Job& job) {
              describe_crossings(job.graph(), job.plan, job.real));
 }
 
-/// "0", or of a large world "0 and 3 alike".
+/// "17", or of a large world "196 like 17".
 std::string name_of(const std::vector<int>& alike) {
   if (alike.size() == 1) return fmt::format("{}", alike.front());
-  return fmt::format("{} and {} alike", alike.front(), alike.size() - 1);
+  return fmt::format("{} like {}", alike.size(), alike.front());
 }
 
 void print_table(const Job& job, const Forecast& forecast) {
@@ -96,7 +96,7 @@ void print_table(const Job& job, const Forecast& forecast) {
              to_string(job.plan), to_string(input), dtype_name(job.real));
   if (job.plan.num_stages() > 1)
     print_stages(job);
-  else
+  else if (job.plan.num_ranks() <= kMostRanksProved)
     fmt::print("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
   print_halos(job);
   size_t width = 4;

@@ -1,0 +1,72 @@
+// Plans for a thousand workers and more, in the memory of a laptop.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace scale_cli_test {
+namespace {
+
+/// Most bytes that a run of the program had resident; its output goes nowhere.
+int64_t resident_bytes(const std::string& arguments) {
+  const std::string command = std::string("exec ") + TESSERA_PROGRAM + " " + arguments;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(126);
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  EXPECT_EQ(wait4(child, &status, 0, &usage), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command;
+  return usage.ru_maxrss * 1024;
+}
+
+constexpr int64_t kMega = 1'000'000;
+
+TEST(Scale, AThousandWorkersArePlannedInLittleMemory) {
+  const std::string plan = "plan unet2d --input 1x3x16384x16384 --space 32x32 --json";
+  EXPECT_LE(resident_bytes(plan), 600 * kMega);
+  const Outcome outcome = tessera(plan);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json forecast = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(forecast.at("messages").size(), 1024u);
+  const auto messages = forecast.at("messages").get<std::vector<int64_t>>();
+  EXPECT_LE(*std::max_element(messages.begin(), messages.end()), 2500);
+  // The interior has the same part of the image and neighbours on all sides as on 8x8.
+  const Outcome small = tessera("plan unet2d --input 1x3x4096x4096 --space 8x8 --json");
+  const nlohmann::json few = nlohmann::json::parse(small.out);
+  EXPECT_EQ(forecast.at("peak_value_bytes").at(32 * 16 + 16),
+            few.at("peak_value_bytes").at(8 * 4 + 4));
+}
+
+TEST(Scale, OneRankOfFourThousandIsLoweredByItself) {
+  EXPECT_LE(resident_bytes("plan unet2d --input 1x3x32768x32768 --space 64x64 --program --rank "
+                           "2079"),
+            400 * kMega);
+}
+
+TEST(Scale, TheTableShowsEachClassOnce) {
+  const Outcome outcome = tessera("plan unet2d:base=2 --input 1x3x1024x1024 --space 16x16");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("on 256 workers"), std::string::npos);
+  EXPECT_NE(outcome.out.find("196 like 17"), std::string::npos) << outcome.out;
+  EXPECT_LT(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 40);
+}
+
+TEST(Scale, TimelinesAreForSmallWorlds) {
+  const Outcome outcome =
+      tessera("plan unet2d:base=2 --input 1x3x1024x1024 --space 16x16 --timeline");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("256 workers are too many to draw; use at most 64"),
+            std::string::npos)
+      << outcome.err;
+}
+
+}  // namespace
+}  // namespace scale_cli_test
