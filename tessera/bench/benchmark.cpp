@@ -121,8 +121,7 @@ LowerOptions timed_step(const BenchOptions& options) {
   return lowering;
 }
 
-BenchReport benchmark(const Lowering& lowering, const BenchOptions& options,
-                      Transport& transport) {
+BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Transport& transport) {
   if (options.iterations < 1 || options.warmup < 0)
     throw_error<InvalidInput>("[benchmark] {} steps after {}; use at least 1 after at least 0",
                               options.iterations, options.warmup);

@@ -49,8 +49,8 @@ struct BenchReport {
 LowerOptions timed_step(const BenchOptions& options);
 
 /// Collective over all ranks of the transport, which are those of the plan; `lowering` is that of a
-/// timed_step(). The report is the same on all. Forward, loss, backward and the reduction of the gradients; a step lasts as long as its
-/// slowest rank. Inputs are drawn once, before timing.
+/// timed_step(). The report is the same on all. Forward, loss, backward and the reduction of the
+/// gradients; a step lasts as long as its slowest rank. Inputs are drawn once, before timing.
 BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Transport& transport);
 
 /// The same on ranks that are threads of this process.

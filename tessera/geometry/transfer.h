@@ -39,8 +39,8 @@ class Transfer {
   /// Every element of every need inside the global shape arrives exactly once, from its owner.
   /// Moves are sorted by (need, source_piece): the plan order in which adjoint additions run.
   Transfer(const Layout& source, const std::vector<Need>& needs);
-  /// Only the moves that begin or end at `rank`, in the same order: what a rank has to know, in time
-  /// and memory that do not grow with the moves of all.
+  /// Only the moves that begin or end at `rank`, in the same order: what a rank has to know, in
+  /// time and memory that do not grow with the moves of all.
   Transfer(const Layout& source, const std::vector<Need>& needs, int rank);
 
   const std::vector<Move>& moves() const { return moves_; }

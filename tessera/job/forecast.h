@@ -11,10 +11,10 @@ enum class Where { kAnywhere, kThisMachine };
 /// Ranks that are threads are all here; processes may be anywhere, and must decide alike.
 Where where_ranks_live(const Job& job);
 
-/// Forecasts every rank; the programs of a small world are proved together. Throws OutOfMemory where
-/// a rank needs more than the job's limit or, where all ranks live on this machine, where they need
-/// more together than it has free. `beside` is a step whose parameters, gradients and optimiser's
-/// state stay while this one runs: validation in the middle of training.
+/// Forecasts every rank; the programs of a small world are proved together. Throws OutOfMemory
+/// where a rank needs more than the job's limit or, where all ranks live on this machine, where
+/// they need more together than it has free. `beside` is a step whose parameters, gradients and
+/// optimiser's state stay while this one runs: validation in the middle of training.
 Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where where,
                                 const Forecast* beside = nullptr);
 

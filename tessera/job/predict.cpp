@@ -111,8 +111,9 @@ void predict(const Job& job, const Dataset& data, const PredictRequest& request)
   check_image_shape(job.graph(), data);
   const Lowering lowering = lower_prediction(job.graph(), job.plan, job.real);
   forecast_within_limits(job, lowering, where_ranks_live(job));
-  run_on_ranks(job.plan.num_ranks(), job.launch,
-               [&](Transport& transport) { predict_rank(request, job, lowering, data, transport); });
+  run_on_ranks(job.plan.num_ranks(), job.launch, [&](Transport& transport) {
+    predict_rank(request, job, lowering, data, transport);
+  });
 }
 
 }  // namespace tessera

@@ -64,9 +64,8 @@ VerifyReport verify(const Job& job, VerifyOptions options) {
   take_from(job, &options);
   const Lowering lowering(job.graph(), job.plan, verified_step(options));
   forecast_within_limits(job, lowering, where_ranks_live(job));
-  return report_from_ranks<VerifyReport>(job, [&](Transport& transport) {
-    return verify(job.graph(), lowering, options, transport);
-  });
+  return report_from_ranks<VerifyReport>(
+      job, [&](Transport& transport) { return verify(job.graph(), lowering, options, transport); });
 }
 
 BenchReport benchmark(const Job& job, BenchOptions options) {

@@ -66,10 +66,9 @@ void BucketWriter::make_bucket(size_t b) {
       bucket.state.push_back(writer_.add_buffer(fmt::format("bucket {} state {}", b, copy),
                                                 BufferKind::kOptimiserState, box));
     if (options.optimiser.counters)
-      bucket.counters = writer_.add_buffer(fmt::format("bucket {} steps", b),
-                                           BufferKind::kOptimiserState,
-                                           Box{{0, std::ssize(plan.parameters)}},
-                                           ElementType::kDouble);
+      bucket.counters =
+          writer_.add_buffer(fmt::format("bucket {} steps", b), BufferKind::kOptimiserState,
+                             Box{{0, std::ssize(plan.parameters)}}, ElementType::kDouble);
   }
   if (options.zero_gradients) writer_.fill(bucket.buffer);
   buffers_[b] = bucket.buffer;
@@ -148,8 +147,8 @@ void BucketWriter::update() {
   Program& program = writer_.program;
   const int num_ranks = program.num_ranks;
   if (step.options.accumulated_steps > 1)
-    writer_.append(
-        ScaleGradients{bucket_buffers(), 1.0 / static_cast<double>(step.options.accumulated_steps)});
+    writer_.append(ScaleGradients{bucket_buffers(),
+                                  1.0 / static_cast<double>(step.options.accumulated_steps)});
   const bool all_hold_all = std::ranges::all_of(
       step.buckets, [&](const BucketPlan& b) { return std::ssize(b.holders) == num_ranks; });
   SquareGradients squares;

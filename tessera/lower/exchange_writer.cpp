@@ -42,8 +42,8 @@ std::vector<Message> ExchangeWriter::route(std::span<const Move> moves,
 BufferId ExchangeWriter::add_strip(const Message& message, const std::string& name,
                                    ElementType element) {
   const Segment& last = message.segments.back();
-  const Box box = message.segments.size() == 1 ? last.view.box
-                                               : Box{{0, last.offset + last.view.box.volume()}};
+  const Box box =
+      message.segments.size() == 1 ? last.view.box : Box{{0, last.offset + last.view.box.volume()}};
   return writer_.add_buffer(fmt::format("{} {}", name, message.peer), BufferKind::kStrip, box,
                             element);
 }
@@ -51,7 +51,8 @@ BufferId ExchangeWriter::add_strip(const Message& message, const std::string& na
 void ExchangeWriter::add_strips(const std::string& name, ElementType element, Exchange* exchange) {
   for (Message& message : exchange->sends) {
     const View& view = message.segments.front().view;
-    const bool travels = message.segments.size() == 1 && writer_.buffer(view.buffer).box == view.box;
+    const bool travels =
+        message.segments.size() == 1 && writer_.buffer(view.buffer).box == view.box;
     message.strip = travels ? view.buffer : add_strip(message, name + " to", element);
   }
   for (Message& message : exchange->receives)
@@ -64,8 +65,8 @@ void ExchangeWriter::start(int channel, const Exchange& exchange, bool finished_
   if (finished_here) return;
   PendingSend pending{channel, exchange.strips(), 0};
   for (const Message& message : exchange.sends)
-    pending.received = std::max(
-        pending.received, busy_until_[writer_.placed.plan.stage_of_rank(message.peer)]);
+    pending.received =
+        std::max(pending.received, busy_until_[writer_.placed.plan.stage_of_rank(message.peer)]);
   pending_.push_back(std::move(pending));
 }
 

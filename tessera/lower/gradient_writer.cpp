@@ -165,9 +165,8 @@ View GradientWriter::target(NodeId id, int input, int piece) {
   }
   const ValuePlan& plan = writer_.placed.values[value];
   const int group = writer_.placed.group_of(id, input);
-  const Box& box = group >= 0
-                       ? plan.groups[group].needs[piece].box
-                       : plan.layout.piece(writer_.placed.home_piece(id, input, piece)).box;
+  const Box& box = group >= 0 ? plan.groups[group].needs[piece].box
+                              : plan.layout.piece(writer_.placed.home_piece(id, input, piece)).box;
   *shared = writer_.add_buffer(name, BufferKind::kGradient, box);
   if (dense)
     writer_.program.buffers[*shared].adopted = true;
@@ -179,8 +178,7 @@ View GradientWriter::target(NodeId id, int input, int piece) {
 void GradientWriter::reading_done(NodeId id, int input, int m) {
   const ValueId value = writer_.graph.node(id).inputs[input];
   const int group = writer_.placed.group_of(id, input);
-  if (group >= 0 && --pending_readings_.at({value, group, m}) == 0)
-    complete_group(value, group, m);
+  if (group >= 0 && --pending_readings_.at({value, group, m}) == 0) complete_group(value, group, m);
 }
 
 /// All readings of a group have contributed: own parts are added here, the rest goes to its owners.

@@ -57,8 +57,8 @@ class GradientWriter {
   std::map<EdgeKey, Exchange> adjoints_;     // started
   std::map<std::pair<ValueId, int>, std::vector<int>> started_;  // value, micro-batch: groups
   std::map<PieceKey, BufferId> dense_grad_outputs_;
-  std::map<PieceKey, BufferId> rows_;            // statistics of a piece
-  std::map<NodeKey, BufferId> merged_;           // ... of a micro-batch
+  std::map<PieceKey, BufferId> rows_;   // statistics of a piece
+  std::map<NodeKey, BufferId> merged_;  // ... of a micro-batch
 };
 
 }  // namespace tessera

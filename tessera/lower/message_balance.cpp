@@ -17,8 +17,8 @@ uint64_t mix(uint64_t hash, uint64_t number) {
 class PairHash {
  public:
   void add(int channel, size_t round, int64_t bytes) {
-    hash_ = mix(mix(mix(hash_, static_cast<uint64_t>(channel)), round),
-                static_cast<uint64_t>(bytes));
+    hash_ =
+        mix(mix(mix(hash_, static_cast<uint64_t>(channel)), round), static_cast<uint64_t>(bytes));
   }
   uint64_t of(int from, int to) const {
     return mix(mix(hash_, static_cast<uint64_t>(from)), static_cast<uint64_t>(to));
@@ -33,11 +33,11 @@ class PairHash {
 uint64_t message_balance(const Program& program) {
   std::map<int, PairHash> sent, received;  // by peer
   for (const Instruction& instruction : program.instructions) {
-    const Communication now =
-        communication_of(instruction, program, program.rank, at::kDouble);
+    const Communication now = communication_of(instruction, program, program.rank, at::kDouble);
     for (size_t i = 0; i < now.rounds.size(); ++i) {
       const size_t round = i + (now.waits ? 1 : 0);
-      for (const Post& post : now.rounds[i].sends) sent[post.peer].add(now.channel, round, post.bytes);
+      for (const Post& post : now.rounds[i].sends)
+        sent[post.peer].add(now.channel, round, post.bytes);
       for (const Post& post : now.rounds[i].receives)
         received[post.peer].add(now.channel, round, post.bytes);
     }

@@ -49,14 +49,12 @@ class MessageCheck {
 
   struct Walk {
     size_t at = 0;
-    Communication now;           // of the instruction there
-    size_t posted = 0;           // rounds of it
-    std::map<int, int> open;     // unmatched messages of a channel
+    Communication now;        // of the instruction there
+    size_t posted = 0;        // rounds of it
+    std::map<int, int> open;  // unmatched messages of a channel
   };
 
-  bool ended(int rank) const {
-    return walks_[rank].at == programs_[rank].instructions.size();
-  }
+  bool ended(int rank) const { return walks_[rank].at == programs_[rank].instructions.size(); }
 
   void arrive(int rank) {
     Walk& walk = walks_[rank];

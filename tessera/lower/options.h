@@ -23,11 +23,11 @@ struct OptimiserMemory {
 
 struct LowerOptions {
   StepKind step = StepKind::kGradient;
-  bool input_gradients = false;   // keep the gradients of the graph's real inputs
-  bool keep_outputs = false;      // keep Graph::outputs() after the step
-  bool zero_gradients = true;     // start from zero; without it, add to the last step's
-  bool reduce_gradients = true;   // sum them over the ranks; a step that accumulates does not
-  bool recompute = true;          // cheap outputs are computed again rather than kept
+  bool input_gradients = false;  // keep the gradients of the graph's real inputs
+  bool keep_outputs = false;     // keep Graph::outputs() after the step
+  bool zero_gradients = true;    // start from zero; without it, add to the last step's
+  bool reduce_gradients = true;  // sum them over the ranks; a step that accumulates does not
+  bool recompute = true;         // cheap outputs are computed again rather than kept
   // Of kTrain:
   int64_t accumulated_steps = 1;  // whose gradients are added up; the update takes their mean
   double clip_norm = 0;           // longest gradient that is not shortened; 0: no limit

@@ -179,11 +179,10 @@ std::string to_string(const Instruction& instruction, const Program& program, co
 std::string to_string(const Program& program, const Graph& graph) {
   std::string text = fmt::format("program of rank {}/{}\n", program.rank, program.num_ranks);
   for (const Instruction& instruction : program.instructions)
-    text +=
-        fmt::format("  {:<13} {}\n", stream_of(instruction) == Stream::kCompute
-                                         ? ""
-                                         : to_string(stream_of(instruction)),
-                    to_string(instruction, program, graph));
+    text += fmt::format(
+        "  {:<13} {}\n",
+        stream_of(instruction) == Stream::kCompute ? "" : to_string(stream_of(instruction)),
+        to_string(instruction, program, graph));
   return text;
 }
 

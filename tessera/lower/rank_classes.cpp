@@ -84,10 +84,10 @@ class Signatures {
 
   /// One end of a move. Peers are called by the order in which they first appear.
   void add_end(int rank, int peer, const Box& moved, uint64_t side) {
-    const int called = rank == peer ? -1
-                                    : peers_[rank]
-                                          .try_emplace(peer, static_cast<int>(peers_[rank].size()))
-                                          .first->second;
+    const int called =
+        rank == peer
+            ? -1
+            : peers_[rank].try_emplace(peer, static_cast<int>(peers_[rank].size())).first->second;
     mix(rank, side);
     mix(rank, static_cast<uint64_t>(called));
     mix_shape(rank, moved);

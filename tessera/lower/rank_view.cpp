@@ -10,8 +10,7 @@ RankView::RankView(const PlacedGraph& placed, int rank)
     value.pieces.resize(micro_batches);
     for (int piece : plan.layout.pieces_of(rank))
       value.pieces[piece * micro_batches / plan.layout.num_pieces()].push_back(piece);
-    for (const EdgeGroup& group : plan.groups)
-      value.groups.push_back(view_of(group, plan.layout));
+    for (const EdgeGroup& group : plan.groups) value.groups.push_back(view_of(group, plan.layout));
   }
 }
 

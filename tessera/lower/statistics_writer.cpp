@@ -10,9 +10,8 @@ namespace tessera {
 void StatisticsWriter::forward(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
   if (node.op->forward_statistics(node.types).per_piece == 0 || !writer_.here.runs(id, m)) return;
-  const BufferId row =
-      combine_over(id, Pass::kForward, gather_channel(writer_.placed, id, m),
-                   writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
+  const BufferId row = combine_over(id, Pass::kForward, gather_channel(writer_.placed, id, m),
+                                    writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
   writer_.merged_statistics[{id, m}] = merge(id, row);
   if (!node.buffers.empty()) keep_for_buffers(id, m, row);
 }
@@ -90,10 +89,9 @@ BufferId StatisticsWriter::combine_over(NodeId id, Pass pass, int channel, const
 
 BufferId StatisticsWriter::merge(NodeId id, BufferId row) {
   const Node& node = writer_.graph.node(id);
-  const BufferId merged =
-      writer_.add_buffer(node.name + " merged statistics", BufferKind::kStatistics,
-                         Box{{0, node.op->forward_statistics(node.types).merged}},
-                         ElementType::kDouble);
+  const BufferId merged = writer_.add_buffer(
+      node.name + " merged statistics", BufferKind::kStatistics,
+      Box{{0, node.op->forward_statistics(node.types).merged}}, ElementType::kDouble);
   Run run;
   run.node = id;
   run.phase = Phase::kMergeStatistics;
@@ -167,8 +165,7 @@ void StatisticsWriter::update_buffers(NodeId id) {
   run.node = id;
   run.phase = Phase::kUpdateBuffers;
   for (size_t i = 0; i < node.buffers.size(); ++i)
-    run.arguments.push_back(
-        {Role::kRunning, static_cast<int>(i), writer_.weight(node.buffers[i])});
+    run.arguments.push_back({Role::kRunning, static_cast<int>(i), writer_.weight(node.buffers[i])});
   for (const auto& [m, row] : rows) run.arguments.push_back({Role::kRow, m, writer_.whole(row)});
   writer_.append(std::move(run));
 }

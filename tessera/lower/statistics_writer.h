@@ -45,7 +45,7 @@ class StatisticsWriter {
   ProgramWriter& writer_;
   ExchangeWriter& exchanges_;
   ValueWriter& values_;
-  std::map<NodeId, std::vector<BufferId>> loss_rows_;         // of the whole batch
+  std::map<NodeId, std::vector<BufferId>> loss_rows_;           // of the whole batch
   std::map<NodeId, std::map<int, BufferId>> rows_for_buffers_;  // by micro-batch
 };
 

@@ -58,7 +58,7 @@ class ValueWriter {
 
   ProgramWriter& writer_;
   ExchangeWriter& exchanges_;
-  std::vector<Instance> instances_;               // per value
+  std::vector<Instance> instances_;                // per value
   std::map<std::pair<ValueId, int>, bool> again_;  // value, micro-batch: recomputed
   std::map<EdgeKey, Exchange> started_;
   std::map<EdgeKey, bool> finished_;

@@ -164,8 +164,8 @@ class StepReader {
       const Parameter& parameter = graph_.parameters()[id];
       if (parameter.role == ParameterRole::kTrainable)
         copies[id] += static_cast<double>(options_.optimiser_copies);
-      const auto bytes = static_cast<double>(parameter.numel() *
-                                             element_bytes(ElementType::kReal, options_.real));
+      const auto bytes =
+          static_cast<double>(parameter.numel() * element_bytes(ElementType::kReal, options_.real));
       add_fixed(copies[id] * bytes, std::move(units_of[id]),
                 parameter.role == ParameterRole::kTrainable ? received_share() * bytes : 0);
     }

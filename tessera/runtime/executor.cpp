@@ -204,8 +204,8 @@ void Executor::execute(const Clip& clip) {
 }
 
 void Executor::execute(const Update& update) {
-  const bool finite = std::isfinite(number(update.norm)) &&
-                      (update.loss < 0 || std::isfinite(number(update.loss)));
+  const bool finite =
+      std::isfinite(number(update.norm)) && (update.loss < 0 || std::isfinite(number(update.loss)));
   if (finite && context_->update) context_->update();
 }
 

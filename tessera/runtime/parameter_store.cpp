@@ -44,8 +44,7 @@ void ParameterStore::make_state(const Bucket& bucket, Stored* stored) {
   if (bucket.counters < 0) return;
   stored->counters = at::zeros({std::ssize(bucket.parameters)}, at::kDouble);
   for (size_t i = 0; i < bucket.parameters.size(); ++i)
-    states_[bucket.parameters[i]].push_back(
-        stored->counters.narrow(0, static_cast<int64_t>(i), 1));
+    states_[bucket.parameters[i]].push_back(stored->counters.narrow(0, static_cast<int64_t>(i), 1));
 }
 
 int64_t ParameterStore::bytes() const {

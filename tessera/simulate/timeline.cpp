@@ -167,7 +167,7 @@ class RankWalk {
   double busy_ = 0;
   Enter enter_;
   double entered_ = 0;
-  double owed_ = 0;  // of the open task
+  double owed_ = 0;                             // of the open task
   std::optional<Communication> communication_;  // of the instruction that is being executed
   size_t next_round_ = 0;                       // of it
   std::map<int, Channel> open_;

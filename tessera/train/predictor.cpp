@@ -32,8 +32,7 @@ void predict(const Lowering& lowering, Program program, const Dataset& data,
     };
     executor.run(context);
     for (const Result& output : executor.program().outputs)
-      if (output.value == graph.outputs()[0])
-        take(batch, output.view.box, executor.result(output));
+      if (output.value == graph.outputs()[0]) take(batch, output.view.box, executor.result(output));
   }
 }
 

@@ -11,7 +11,8 @@
 namespace scale_cli_test {
 namespace {
 
-/// Most bytes that a run of the program had resident; its output goes nowhere.
+/// Most bytes that a run of the program had resident; its output goes nowhere. LibTorch alone takes
+/// about 160 MB of that where it is Debian's, and more elsewhere.
 int64_t resident_bytes(const std::string& arguments) {
   const std::string command = std::string("exec ") + TESSERA_PROGRAM + " " + arguments;
   const pid_t child = fork();
@@ -29,9 +30,14 @@ int64_t resident_bytes(const std::string& arguments) {
 
 constexpr int64_t kMega = 1'000'000;
 
+/// Above what the program takes that plans for one worker.
+int64_t bytes_for_many(const std::string& arguments) {
+  return resident_bytes(arguments) - resident_bytes("plan unet2d --input 1x3x32x32 --json");
+}
+
 TEST(Scale, AThousandWorkersArePlannedInLittleMemory) {
   const std::string plan = "plan unet2d --input 1x3x16384x16384 --space 32x32 --json";
-  EXPECT_LE(resident_bytes(plan), 600 * kMega);
+  EXPECT_LE(bytes_for_many(plan), 100 * kMega);  // 600 MB in all
   const Outcome outcome = tessera(plan);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json forecast = nlohmann::json::parse(outcome.out);
@@ -46,9 +52,9 @@ TEST(Scale, AThousandWorkersArePlannedInLittleMemory) {
 }
 
 TEST(Scale, OneRankOfFourThousandIsLoweredByItself) {
-  EXPECT_LE(resident_bytes("plan unet2d --input 1x3x32768x32768 --space 64x64 --program --rank "
+  EXPECT_LE(bytes_for_many("plan unet2d --input 1x3x32768x32768 --space 64x64 --program --rank "
                            "2079"),
-            400 * kMega);
+            200 * kMega);  // 400 MB in all
 }
 
 TEST(Scale, TheTableShowsEachClassOnce) {
@@ -63,8 +69,7 @@ TEST(Scale, TimelinesAreForSmallWorlds) {
   const Outcome outcome =
       tessera("plan unet2d:base=2 --input 1x3x1024x1024 --space 16x16 --timeline");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.err.find("256 workers are too many to draw; use at most 64"),
-            std::string::npos)
+  EXPECT_NE(outcome.err.find("256 workers are too many to draw; use at most 64"), std::string::npos)
       << outcome.err;
 }
 

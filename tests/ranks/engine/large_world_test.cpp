@@ -42,8 +42,7 @@ TEST(LargeWorld, ForecastsByClassAreWhatTheRanksCount) {
   options.warmup = 0;
   options.iterations = 1;
   options.update = true;
-  const Forecast told =
-      forecast(Lowering(graph, options.plan, timed_step(options)), options.real);
+  const Forecast told = forecast(Lowering(graph, options.plan, timed_step(options)), options.real);
   EXPECT_LT(told.classes.size(), told.ranks.size());
   const BenchReport report = benchmark(graph, options);
   for (int rank = 0; rank < report.ranks; ++rank) {

@@ -97,8 +97,8 @@ TEST(Forecast, RanksOfThisMachineShareItsMemory) {
   job.plan.space = {2, 1};
   const Lowering lowering(job.graph(), job.plan);
   EXPECT_EQ(forecast_within_limits(job, lowering, Where::kAnywhere).ranks.size(), 2u);
-  const std::string message = message_of<OutOfMemory>(
-      [&] { forecast_within_limits(job, lowering, Where::kThisMachine); });
+  const std::string message =
+      message_of<OutOfMemory>([&] { forecast_within_limits(job, lowering, Where::kThisMachine); });
   EXPECT_EQ(message.find("[memory] the 2 workers need "), 0u) << message;
 }
 

@@ -134,10 +134,13 @@ TEST_F(Checker, SeesTwoTransfersInAnotherOrder) {
   ASSERT_NE(one, other);
   for (Instruction& instruction : program.instructions) {
     if (auto* start = std::get_if<StartTransfer>(&instruction))
-      start->channel = start->channel == one ? other : start->channel == other ? one : start->channel;
+      start->channel = start->channel == one     ? other
+                       : start->channel == other ? one
+                                                 : start->channel;
     if (auto* finish = std::get_if<FinishTransfer>(&instruction))
-      finish->channel =
-          finish->channel == one ? other : finish->channel == other ? one : finish->channel;
+      finish->channel = finish->channel == one     ? other
+                        : finish->channel == other ? one
+                                                   : finish->channel;
   }
   expect_refused("cross: channel");
 }
@@ -198,7 +201,6 @@ TEST_F(Checker, SeesReceivedTermsThatGoBeforeTheSum) {
   list.insert(std::find_if(list.begin(), list.end(), is_start) + 1, Free{terms});
   expect_refused("is freed in the middle of a reduction");
 }
-
 
 TEST_F(Checker, SeesADeadlockOfRendezvousSends) {
   // Rank 0 waits for its second exchange before it starts the first, which the others wait for.

@@ -55,7 +55,8 @@ TEST(Roofline, AKernelTakesItsOperations) {
   EXPECT_DOUBLE_EQ(costs.kernel(graph.node(0), Phase::kForward, kUpperHalf), 24 * 18 * 2 / 1000.0);
   for (Phase phase : {Phase::kPieceStatistics, Phase::kPieceGradStatistics})
     EXPECT_DOUBLE_EQ(costs.kernel(graph.node(0), phase, kAll), 48 / 1000.0);
-  for (Phase phase : {Phase::kMergeStatistics, Phase::kCombineGradStatistics, Phase::kUpdateBuffers})
+  for (Phase phase :
+       {Phase::kMergeStatistics, Phase::kCombineGradStatistics, Phase::kUpdateBuffers})
     EXPECT_EQ(costs.kernel(graph.node(0), phase, kAll), 0);
   for (TaskKind kind : {TaskKind::kForward, TaskKind::kBackward, TaskKind::kWeight})
     EXPECT_EQ(costs.task(kind), 0);
@@ -68,7 +69,8 @@ TEST(Roofline, OrItsTrafficWithMemory) {
   const RooflineRates rates{.flops_per_second = 1e12, .memory_bytes_per_second = 1000};
   const Graph graph = one_convolution();
   const Roofline single(rates), twice(rates, at::kDouble);
-  EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kForward, kAll), (32 + 48 + 54) * 4 / 1000.0);
+  EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kForward, kAll),
+                   (32 + 48 + 54) * 4 / 1000.0);
   EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kForward, kUpperHalf),
                    (24 + 24 + 54) * 4 / 1000.0);
   EXPECT_DOUBLE_EQ(single.kernel(graph.node(0), Phase::kPieceStatistics, kAll), 48 * 4 / 1000.0);

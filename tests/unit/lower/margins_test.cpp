@@ -126,8 +126,7 @@ TEST(Margins, AlignedPoolsExchangeNothing) {
   for (const char* name : {"a", "b", "c"}) x = max_pool(graph, x, name, {{2}});
   add_pixel_loss(graph, x);
   const Lowered lowered = lower(graph, {1, {2, 2}, {}});
-  for (const Program& program : lowered.programs)
-    EXPECT_TRUE(value_transfers(program).empty());
+  for (const Program& program : lowered.programs) EXPECT_TRUE(value_transfers(program).empty());
 }
 
 }  // namespace

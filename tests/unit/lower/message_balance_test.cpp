@@ -39,8 +39,8 @@ TEST(MessageBalance, OfProgramsThatFitIsZero) {
   plan.micro_batches = 4;
   for (size_t id = 0; id < graph.nodes().size(); ++id)
     plan.stage_of[graph.nodes()[id].name] = id < graph.nodes().size() / 2 ? 0 : 1;
-  for (const ScheduleKind kind : {ScheduleKind::kOneForwardOneBackward, ScheduleKind::kZeroBubble,
-                                  ScheduleKind::kGpipe}) {
+  for (const ScheduleKind kind :
+       {ScheduleKind::kOneForwardOneBackward, ScheduleKind::kZeroBubble, ScheduleKind::kGpipe}) {
     plan.schedule = kind;
     EXPECT_EQ(sum_of_balances(lower(graph, plan).programs), 0u);
   }

@@ -56,9 +56,8 @@ TEST(Update, WeightsAndTheirGradientsAreArguments) {
     const auto* run = std::get_if<tessera::Run>(&instruction);
     if (run == nullptr) continue;
     for (const Argument& argument : run->arguments) {
-      const BufferKind kind = argument.view.buffer < 0
-                                  ? BufferKind::kValue
-                                  : program.buffers[argument.view.buffer].kind;
+      const BufferKind kind = argument.view.buffer < 0 ? BufferKind::kValue
+                                                       : program.buffers[argument.view.buffer].kind;
       if (argument.role == Role::kWeight) {
         EXPECT_EQ(kind, BufferKind::kWeight);
       }
@@ -134,7 +133,7 @@ TEST(Update, EveryInstructionHasItsStream) {
                               std::holds_alternative<FinishTransfer>(instruction) ||
                               std::holds_alternative<StartReduce>(instruction) ||
                               std::holds_alternative<FinishReduce>(instruction);
-    const Stream expected = communicates                                  ? Stream::kCommunication
+    const Stream expected = communicates                                ? Stream::kCommunication
                             : std::holds_alternative<Load>(instruction) ? Stream::kCopy
                                                                         : Stream::kCompute;
     EXPECT_EQ(stream_of(instruction), expected);

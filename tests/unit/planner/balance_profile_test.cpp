@@ -79,6 +79,7 @@ TEST(BalanceProfile, PartsOfOneStageKeepWhatTheyShare) {
 TEST(BalanceProfile, FixedThingsAreCountedOnce) {
   StepTable table = chain(3);
   table.fixed_bytes = {5, 7};
+  table.reduction_bytes.assign(table.fixed_bytes.size(), 0);
   table.fixed_of_unit = {{0}, {0, 1}, {}};
   Profiler profiler(table);
   EXPECT_EQ(profiler.profile({{0, 2}}).fixed_bytes, 12);

@@ -16,10 +16,10 @@ using Detail = TraceRecorder::Detail;
 
 /// Two tasks, and in them a kernel, waits of each kind, and instructions that are not recorded.
 Program example() {
-  return program(1, 2,
-                 {forward(0), Load{}, kernel(Phase::kForward, 10), send(1, 0), finish(1),
-                  backward(0), kernel(Phase::kInputGradient, 10), Fill{},
-                  FinishReduce{}, finish_step(), Update{}});
+  return program(
+      1, 2,
+      {forward(0), Load{}, kernel(Phase::kForward, 10), send(1, 0), finish(1), backward(0),
+       kernel(Phase::kInputGradient, 10), Fill{}, FinishReduce{}, finish_step(), Update{}});
 }
 
 std::vector<TraceEvent> recorded(const Program& program, Detail detail) {
@@ -59,10 +59,9 @@ TEST(Recorder, KeepsTasksAndWaits) {
 
 TEST(Recorder, KeepsKernelsWhereAskedTo) {
   const std::vector<TraceEvent> events = recorded(example(), Detail::kKernels);
-  EXPECT_EQ(names_of(events),
-            (std::vector<std::string>{"forward 0", "backward 0", "finish", "load", "relu1",
-                                      "wait for a transfer", "relu1",
-                                      "wait for a reduction", "update"}));
+  EXPECT_EQ(names_of(events), (std::vector<std::string>{"forward 0", "backward 0", "finish", "load",
+                                                        "relu1", "wait for a transfer", "relu1",
+                                                        "wait for a reduction", "update"}));
   EXPECT_EQ(events[6].category, "kernel");
   EXPECT_EQ(events[6].args.at("phase"), "input gradient");
   expect_nested(events);

@@ -260,14 +260,15 @@ TEST(Executor, RunsAgainAfterAStepThatFailed) {
 }
 
 TEST(Executor, KeepsResultsUntilTheyAreReleased) {
-  on_one_rank(Lowering(two_layers(), {}), at::kFloat, [](RankSession& session, StepContext& context) {
-    Executor& executor = session.executor();
-    EXPECT_THROW(executor.loss(), InternalError);
-    executor.run(context);
-    EXPECT_GT(executor.loss(), 0);
-    executor.release();
-    EXPECT_THROW(executor.loss(), InternalError);
-  });
+  on_one_rank(Lowering(two_layers(), {}), at::kFloat,
+              [](RankSession& session, StepContext& context) {
+                Executor& executor = session.executor();
+                EXPECT_THROW(executor.loss(), InternalError);
+                executor.run(context);
+                EXPECT_GT(executor.loss(), 0);
+                executor.release();
+                EXPECT_THROW(executor.loss(), InternalError);
+              });
 }
 
 TEST(Executor, RunsOnlyTheProgramOfItsRank) {

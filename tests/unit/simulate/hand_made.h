@@ -9,9 +9,9 @@
 
 namespace tessera::hand_made {
 
-constexpr int kStrip = 0;     // a buffer of 250 floats: 1000 bytes
-constexpr int kSum = 1;       // 3000 floats
-constexpr int kNumber = 2;    // one double
+constexpr int kStrip = 0;   // a buffer of 250 floats: 1000 bytes
+constexpr int kSum = 1;     // 3000 floats
+constexpr int kNumber = 2;  // one double
 
 inline Buffer buffer(const Box& box, ElementType element = ElementType::kReal) {
   Buffer made;
@@ -24,8 +24,7 @@ inline Program program(int rank, int num_ranks, std::vector<Instruction> instruc
   Program made;
   made.rank = rank;
   made.num_ranks = num_ranks;
-  made.buffers = {buffer({{0, 250}}), buffer({{0, 3000}}),
-                  buffer({{0, 1}}, ElementType::kDouble)};
+  made.buffers = {buffer({{0, 250}}), buffer({{0, 3000}}), buffer({{0, 1}}, ElementType::kDouble)};
   made.instructions = std::move(instructions);
   return made;
 }
