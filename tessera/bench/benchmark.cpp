@@ -146,7 +146,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   measured.peak_rss_bytes = peak_rss_bytes();
 
   BenchReport report;
-  report.ranks = options.plan.num_ranks();
+  report.ranks = lowering.num_ranks();
   report.loss = session.executor().loss();
   report.per_rank = gather_blocks(session, std::vector<RankMeasurement>{measured});
   const std::vector<double> all = gather_blocks(session, own);
@@ -165,6 +165,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
 
 BenchReport benchmark(const Graph& graph, const BenchOptions& options) {
   const Lowering lowering(graph, options.plan, timed_step(options));
+  lowering.prove();
   return report_from_threads<BenchReport>(
       options.plan.num_ranks(), options.threads, options.timeout_seconds,
       [&](Transport& transport) { return benchmark(lowering, options, transport); });

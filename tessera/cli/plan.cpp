@@ -105,7 +105,11 @@ void print_table(const Job& job, const Forecast& forecast) {
   fmt::print("\n{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", width, "stage",
              "values", "parameters", "together", "sent/step", "messages");
   for (const std::vector<int>& alike : forecast.classes) {
-    const RankForecast& r = forecast.ranks[alike.front()];
+    RankForecast r = forecast.ranks[alike.front()];
+    for (int rank : alike) {  // reductions differ by a few messages
+      r.bytes_sent = std::max(r.bytes_sent, forecast.ranks[rank].bytes_sent);
+      r.messages = std::max(r.messages, forecast.ranks[rank].messages);
+    }
     fmt::print("{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", name_of(alike), width,
                job.plan.stage_of_rank(alike.front()), format_bytes(r.peak_value_bytes),
                format_bytes(r.parameter_bytes),
@@ -118,8 +122,9 @@ void print_table(const Job& job, const Forecast& forecast) {
 /// All ranks are walked together, which is for small worlds.
 void show_timeline(const Job& job, const Lowering& lowering, const Options& options) {
   if (lowering.num_ranks() > kMostRanksProved)
-    throw_error<InvalidInput>("[--timeline] {} workers are too many to draw; use at most {}",
-                              lowering.num_ranks(), kMostRanksProved);
+    throw_error<InvalidInput>("[{}] {} workers are too many to draw; use at most {}",
+                              options.timeline ? "--timeline" : "--trace", lowering.num_ranks(),
+                              kMostRanksProved);
   const std::unique_ptr<CostModel> costs =
       make_cost_model(parse_schedule_costs(options.costs), job.real);
   const Timeline timeline = make_timeline(lowering.programs(), lowering.graph(), *costs);
@@ -144,9 +149,9 @@ int run(const Options& options) {
     fmt::print("{}", to_string(lowering.program(options.rank), lowering.graph()));
     return kOk;
   }
-  const Forecast forecast = forecast_within_limits(job, lowering, Where::kAnywhere);
   if (options.timeline || !options.trace_file.empty()) show_timeline(job, lowering, options);
   if (options.timeline) return kOk;
+  const Forecast forecast = forecast_within_limits(job, lowering, Where::kAnywhere);
   if (options.json)
     print_json(job, forecast);
   else

@@ -51,6 +51,12 @@ MessageCollective::MessageCollective(Transport& messages, const BroadcastCall& c
   start_round();
 }
 
+/// In a round in which this member has nothing to do, others may still wait for its next.
+MessageCollective::~MessageCollective() {
+  if (!finishing_ && !round_.started())
+    messages_->abort(std::string(name_) + " was left unfinished");
+}
+
 void MessageCollective::start_round() {
   const CollectiveRound& round = rounds_[next_round_++];
   if (!round.empty()) round_ = Outstanding(*messages_, batch_of(round), name_);
@@ -84,6 +90,7 @@ void MessageCollective::add_arrived(const CollectiveRound& round) const {
 }
 
 void MessageCollective::finish() {
+  finishing_ = true;
   for (;;) {
     if (round_.started()) round_.finish();
     const CollectiveRound& round = rounds_[next_round_ - 1];

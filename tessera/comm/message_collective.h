@@ -18,6 +18,8 @@ class MessageCollective final : public Collective {
   MessageCollective(Transport& messages, const AllGatherCall& call);
   MessageCollective(Transport& messages, const BroadcastCall& call);
 
+  ~MessageCollective() override;
+
   void finish() override;
 
  private:
@@ -35,8 +37,8 @@ class MessageCollective final : public Collective {
   std::optional<SumType> type_;  // of an all-reduce
   std::unique_ptr<char[]> own_scratch_;
   char* scratch_ = nullptr;
-  Outstanding
-      round_;  // last: it must let go of the memory first; not started while a round is empty
+  bool finishing_ = false;
+  Outstanding round_;  // last, to let go of the memory first; not started while a round is empty
 };
 
 }  // namespace tessera

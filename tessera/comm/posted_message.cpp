@@ -44,8 +44,7 @@ std::string list_messages(const std::vector<PostedMessage>& messages) {
 std::string size_mismatch(int from, int to, int64_t sent_bytes, int64_t expected_bytes) {
   return fmt::format(
       "the message from rank {} to rank {} has {} bytes at the sender and {} bytes at the "
-      "receiver; "
-      "both must post the same messages in the same order",
+      "receiver; both must post the same messages in the same order",
       from, to, sent_bytes, expected_bytes);
 }
 

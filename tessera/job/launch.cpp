@@ -58,10 +58,7 @@ std::string transport_name(const LaunchOptions& options) {
 }
 
 bool is_secondary_process() {
-  if (!mpi::launched()) return false;
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char* rank = std::getenv(name)) return std::string(rank) != "0";
-  return false;
+  return mpi::launched() && mpi::launched_rank() > 0;
 }
 
 void run_on_ranks(int num_ranks, const LaunchOptions& options,

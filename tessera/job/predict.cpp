@@ -66,8 +66,7 @@ class SharedFile {
 
 void predict_rank(const PredictRequest& request, const Job& job, const Lowering& lowering,
                   const Dataset& data, Transport& transport) {
-  Members everyone;
-  for (int rank = 0; rank < transport.size(); ++rank) everyone.push_back(rank);
+  const Members everyone = tessera::everyone(transport.size());
   Program program = lowering.program(transport.rank());
   ParameterStore parameters(job.graph(), program.parameters, job.seed, job.real);
   load_parameters(request.weights, job.model, parameters.values());

@@ -1,5 +1,7 @@
 #include "tessera/job/run.h"
 
+#include <set>
+
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/import/import.h"
@@ -96,7 +98,12 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   };
   const Where where = where_ranks_live(job);
   const Forecast step = forecast_within_limits(job, *training.micro_steps.back(), where);
-  if (training.validation) forecast_within_limits(job, *training.validation, where, &step);
+  // Steps of the other kinds, and validation, beside what the last step keeps.
+  std::set<std::shared_ptr<const Lowering>> others(training.micro_steps.begin(),
+                                                   training.micro_steps.end());
+  others.erase(training.micro_steps.back());
+  if (training.validation) others.insert(training.validation);
+  for (const auto& other : others) forecast_within_limits(job, *other, where, &step);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {
     return Trainer(training, &transport, transport_name(job.launch)).run();
   });

@@ -1,25 +1,11 @@
 #include "tessera/lower/bucket_writer.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tessera/base/collective_rounds.h"
 #include "tessera/lower/channels.h"
 
 namespace tessera {
-namespace {
-
-bool has(const Members& members, int rank) {
-  return std::binary_search(members.begin(), members.end(), rank);
-}
-
-Members everyone(int num_ranks) {
-  Members ranks(num_ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-}  // namespace
 
 void BucketWriter::set_up() {
   const StepPlan& step = writer_.step;
@@ -41,7 +27,7 @@ void BucketWriter::set_up() {
         pending_[bucket] += step.num_micro_batches();
   }
   for (size_t b = 0; b < step.buckets.size(); ++b)
-    if (has(step.buckets[b].holders, writer_.here.rank())) make_bucket(b);
+    if (holds(step.buckets[b].holders, writer_.here.rank())) make_bucket(b);
 }
 
 void BucketWriter::make_bucket(size_t b) {

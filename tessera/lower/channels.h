@@ -1,20 +1,20 @@
 #pragma once
 // Numbers for everything that communicates, the same on all ranks: transfers first, then the
-// gathers of the nodes' statistics for each micro-batch, those of the whole batch, then the loss,
+// statistics of the nodes for each micro-batch, those of the whole batch, then the loss,
 // then the buckets, and the norm of their gradients.
 
 #include "tessera/lower/edges.h"
 
 namespace tessera {
 
-inline int gather_channel(const PlacedGraph& placed, NodeId node, int micro_batch) {
+inline int statistics_channel(const PlacedGraph& placed, NodeId node, int micro_batch) {
   return placed.num_channels + 2 * (node * placed.num_micro_batches() + micro_batch);
 }
-inline int grad_gather_channel(const PlacedGraph& placed, NodeId node, int micro_batch) {
-  return gather_channel(placed, node, micro_batch) + 1;
+inline int grad_statistics_channel(const PlacedGraph& placed, NodeId node, int micro_batch) {
+  return statistics_channel(placed, node, micro_batch) + 1;
 }
 inline int batch_statistics_channel(const PlacedGraph& placed, NodeId node) {
-  return gather_channel(placed, static_cast<NodeId>(placed.graph.nodes().size()), 0) + node;
+  return statistics_channel(placed, static_cast<NodeId>(placed.graph.nodes().size()), 0) + node;
 }
 inline int loss_channel(const PlacedGraph& placed) {
   return batch_statistics_channel(placed, static_cast<NodeId>(placed.graph.nodes().size()));

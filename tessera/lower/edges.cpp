@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/plan/placement.h"
 
 namespace tessera {
 namespace {

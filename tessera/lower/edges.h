@@ -27,8 +27,7 @@
 
 #include "tessera/geometry/transfer.h"
 #include "tessera/lower/chunks.h"
-#include "tessera/lower/options.h"
-#include "tessera/plan/placement.h"
+#include "tessera/plan/plan.h"
 
 namespace tessera {
 
@@ -55,6 +54,10 @@ struct ValuePlan {
   std::vector<EdgeGroup> groups;
   std::vector<int> group_of_use;  // as Value::uses; -1: served directly from homes
 
+  /// Pieces are listed micro-batch by micro-batch, as many for each.
+  int micro_batch_of(int piece, int micro_batches) const {
+    return piece * micro_batches / layout.num_pieces();
+  }
   /// The buffer in which a piece lives: its own box, or a need that holds it.
   const Box& home_box(int piece) const {
     const bool margins = home_group >= 0 && groups[home_group].in_place[piece];
@@ -84,7 +87,7 @@ struct PlacedGraph {
   Members ranks_of_node(NodeId node, int micro_batch) const {
     return plan.stage_ranks(plan.place_of_stage(stage_of_node[node], micro_batch));
   }
-  /// ... for any micro-batch.
+  /// The ranks that run it for any micro-batch.
   Members all_ranks_of_node(NodeId node) const;
 };
 

@@ -18,7 +18,7 @@ std::vector<Message> ExchangeWriter::route(std::span<const Move> moves,
   struct Route {
     Message message;
     int64_t filled = 0;
-    const Move* first = nullptr;
+    const Move* only_move = nullptr;
   };
   std::map<int, Route> by_peer;
   for (const Move& move : moves) {
@@ -29,12 +29,12 @@ std::vector<Message> ExchangeWriter::route(std::span<const Move> moves,
     route.message.peer = peer;
     route.message.segments.push_back({view_of(move), route.filled});
     route.filled += move.box.volume();
-    route.first = route.message.segments.size() == 1 ? &move : nullptr;
+    route.only_move = route.message.segments.size() == 1 ? &move : nullptr;
   }
   std::vector<Message> messages;
   for (auto& [peer, route] : by_peer) {
     messages.push_back(std::move(route.message));
-    if (only != nullptr) only->push_back(route.first);
+    if (only != nullptr) only->push_back(route.only_move);
   }
   return messages;
 }
@@ -72,6 +72,17 @@ void ExchangeWriter::start(int channel, const Exchange& exchange, bool finished_
 
 void ExchangeWriter::finish(int channel, const Exchange& exchange) {
   if (!exchange.idle()) writer_.append(FinishTransfer{channel, exchange.strips()});
+}
+
+void ExchangeWriter::unpack(const Exchange& exchange, std::vector<Message> received,
+                            const std::vector<bool>& taken_over, Combine combine) {
+  std::vector<Message> unpacked;
+  for (size_t i = 0; i < received.size(); ++i) {
+    if (taken_over[i]) continue;
+    received[i].strip = exchange.receives[i].strip;
+    unpacked.push_back(std::move(received[i]));
+  }
+  if (!unpacked.empty()) writer_.append(Unpack{std::move(unpacked), combine});
 }
 
 void ExchangeWriter::finish_sends(double now) {

@@ -15,7 +15,7 @@ namespace tessera {
 struct Exchange {
   std::vector<Message> sends;
   std::vector<Message> receives;
-  std::vector<const Move*> whole;  // per receive: its only move, where it has one
+  std::vector<const Move*> only_move;  // per receive, where it has one move; else null
   bool idle() const { return sends.empty() && receives.empty(); }
   std::vector<BufferId> strips() const;
 };
@@ -41,6 +41,11 @@ class ExchangeWriter {
   /// finishes its sends once their receivers have posted, by the schedule's time.
   void start(int channel, const Exchange& exchange, bool finished_here);
   void finish(int channel, const Exchange& exchange);
+
+  /// Puts what an exchange received into its places, which `received` names message by message,
+  /// except for messages that became buffers themselves.
+  void unpack(const Exchange& exchange, std::vector<Message> received,
+              const std::vector<bool>& taken_over, Combine combine);
 
   /// A task begins, here or elsewhere: its stage is busy until its end.
   void begin(const ScheduledTask& task) { busy_until_[task.stage] = task.end; }

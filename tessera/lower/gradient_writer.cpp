@@ -228,7 +228,7 @@ void GradientWriter::start_adjoint(ValueId value, int g, int m) {
       [&](const Move& move) {
         return View{-1, move.box};
       },
-      &exchange.whole);
+      &exchange.only_move);
   exchanges_.add_strips(writer_.graph.value(value).name + " gradient", ElementType::kReal,
                         &exchange);
   const bool owns = writer_.here.owns(value, m);
@@ -246,22 +246,17 @@ void GradientWriter::finish_adjoint(ValueId value, int g, int m) {
   exchanges_.finish(plan.groups[g].channel_of(m) + 1, exchange);
   std::vector<bool> taken_over(exchange.receives.size(), false);
   for (size_t i = 0; i < exchange.receives.size(); ++i) {
-    const Move* move = exchange.whole[i];
+    const Move* move = exchange.only_move[i];
     if (move == nullptr || !(plan.layout.piece(move->source_piece).box == move->box)) continue;
     BufferId& own = entry(instances_[value].homes, move->source_piece);
     if (own >= 0) continue;
     own = exchange.receives[i].strip;
     taken_over[i] = true;
   }
-  std::vector<Message> received = returning(value, g, m, [&](const Move& move) {
+  const auto to_home = [&](const Move& move) {
     return View{home(value, move.source_piece), move.box};
-  });
-  std::vector<Message> added;
-  for (size_t i = 0; i < received.size(); ++i) {
-    received[i].strip = exchange.receives[i].strip;
-    if (!taken_over[i]) added.push_back(std::move(received[i]));
-  }
-  if (!added.empty()) writer_.append(Unpack{std::move(added), Combine::kAdd});
+  };
+  exchanges_.unpack(exchange, returning(value, g, m, to_home), taken_over, Combine::kAdd);
 }
 
 std::vector<std::pair<int, View>> GradientWriter::complete(ValueId value, int m) {

@@ -7,7 +7,8 @@
 
 #include <vector>
 
-#include "tessera/lower/edges.h"
+#include "tessera/graph/graph.h"
+#include "tessera/lower/options.h"
 
 namespace tessera {
 
@@ -16,6 +17,12 @@ struct BackwardValues {
   std::vector<bool> needs_gradient;
   std::vector<bool> required;    // backward reads it
   std::vector<bool> recomputed;  // ... and it is computed again for that
+
+  /// Whether backward of the node gives this input a gradient.
+  bool passes_gradient(const Node& node, int input) const {
+    return needs_gradient[node.output] && needs_gradient[node.inputs[input]] &&
+           node.op->differentiable(input);
+  }
 };
 
 BackwardValues analyse_backward(const Graph& graph, const LowerOptions& options);

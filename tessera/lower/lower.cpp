@@ -24,9 +24,13 @@ std::vector<Program> Lowering::programs() const {
   return programs;
 }
 
+void Lowering::prove() const {
+  if (num_ranks() <= kMostRanksProved) programs();
+}
+
 Lowered lower(const Graph& graph, const Plan& plan, const LowerOptions& options) {
   const Lowering lowering(graph, plan, options);
-  return {lowering.graph(), lowering.programs(), lowering.chunks(), lowering.holders()};
+  return {lowering.graph(), lowering.programs(), lowering.holders()};
 }
 
 int64_t exchanged_elements(const Graph& graph, const Plan& plan) {

@@ -38,15 +38,17 @@ class Lowering {
   const Graph& graph() const { return step_.graph(); }
   const Plan& plan() const { return step_.placed.plan; }
   int num_ranks() const { return plan().num_ranks(); }
-  const std::vector<Chunk>& chunks() const { return step_.placed.chunks; }
   /// Per parameter: the ranks that use it.
   const std::vector<Members>& holders() const { return step_.holders; }
   const StepPlan& step() const { return step_; }
 
   /// One rank's program, proved by itself. Any thread may ask.
   Program program(int rank) const;
-  /// Those of all ranks, proved together. For small worlds.
+  /// Those of all ranks, proved together. This is for small worlds.
   std::vector<Program> programs() const;
+  /// Proves the programs of a small world together; ranks of a large one compare their messages
+  /// when they make their executors.
+  void prove() const;
 
  private:
   StepPlan step_;
@@ -56,7 +58,6 @@ class Lowering {
 struct Lowered {
   Graph graph;
   std::vector<Program> programs;
-  std::vector<Chunk> chunks;
   std::vector<Members> holders;
 };
 Lowered lower(const Graph& graph, const Plan& plan, const LowerOptions& options = {});

@@ -16,9 +16,9 @@ uint64_t mix(uint64_t hash, uint64_t number) {
 /// The messages from one rank to another so far, in their order.
 class PairHash {
  public:
-  void add(int channel, size_t round, int64_t bytes) {
+  void add(int channel, int round, int64_t bytes) {
     hash_ =
-        mix(mix(mix(hash_, static_cast<uint64_t>(channel)), round), static_cast<uint64_t>(bytes));
+        mix(mix(mix(hash_, static_cast<uint64_t>(channel)), static_cast<uint64_t>(round)), static_cast<uint64_t>(bytes));
   }
   uint64_t of(int from, int to) const {
     return mix(mix(hash_, static_cast<uint64_t>(from)), static_cast<uint64_t>(to));
@@ -35,7 +35,7 @@ uint64_t message_balance(const Program& program) {
   for (const Instruction& instruction : program.instructions) {
     const Communication now = communication_of(instruction, program, program.rank, at::kDouble);
     for (size_t i = 0; i < now.rounds.size(); ++i) {
-      const size_t round = i + (now.waits ? 1 : 0);
+      const int round = now.first_round + static_cast<int>(i);
       for (const Post& post : now.rounds[i].sends)
         sent[post.peer].add(now.channel, round, post.bytes);
       for (const Post& post : now.rounds[i].receives)

@@ -82,7 +82,7 @@ class MessageCheck {
   void post(int rank, const Posts& posts) {
     Walk& walk = walks_[rank];
     const int channel = walk.now.channel;
-    const int round = static_cast<int>(walk.posted) + (walk.now.waits ? 1 : 0);
+    const int round = walk.now.first_round + static_cast<int>(walk.posted);
     for (const Post& send : posts.sends) {
       ++walk.open[channel];
       match({rank, send.peer}, {channel, round, send.bytes}, &sent_, &expected_);

@@ -49,18 +49,19 @@ Communication communication_of(const Instruction& instruction, const Program& pr
   if (const auto* start = std::get_if<StartTransfer>(&instruction))
     return {start->channel,
             false,
+            0,
             {{posts_of(start->sends, program, real), posts_of(start->receives, program, real)}}};
   if (const auto* finish = std::get_if<FinishTransfer>(&instruction))
-    return {finish->channel, true, {}};
+    return {finish->channel, true, 1, {}};
   if (const auto* start = std::get_if<StartReduce>(&instruction)) {
     std::vector<Posts> rounds = rounds_of(*start, program, rank, real);
     rounds.resize(std::min<size_t>(rounds.size(), 1));
-    return {start->channel, false, std::move(rounds)};
+    return {start->channel, false, 0, std::move(rounds)};
   }
   if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
     std::vector<Posts> rounds = rounds_of(*finish, program, rank, real);
     if (!rounds.empty()) rounds.erase(rounds.begin());
-    return {finish->channel, true, std::move(rounds)};
+    return {finish->channel, true, 1, std::move(rounds)};
   }
   return {};
 }

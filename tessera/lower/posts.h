@@ -29,6 +29,7 @@ struct Communication {
   /// A Finish first waits until all that was posted on its channel has moved, and again after each
   /// of its own rounds. A Start posts one round and does not wait.
   bool waits = false;
+  int first_round = 0;  // of the channel: those before it are the Start's
   std::vector<Posts> rounds;
 };
 

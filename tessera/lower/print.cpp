@@ -49,7 +49,9 @@ class Printer {
 
   std::string operator()(const Alloc& alloc) const {
     const Buffer& buffer = program_.buffers[alloc.buffer];
-    return fmt::format("Alloc {} {}{} \"{}\"", name(alloc.buffer), to_string(buffer.box),
+    const std::string tier =
+        buffer.tier == Tier::kDevice ? "" : fmt::format(" on {}", to_string(buffer.tier));
+    return fmt::format("Alloc {} {}{}{} \"{}\"", name(alloc.buffer), to_string(buffer.box), tier,
                        buffer.adopted ? " adopted" : "", buffer.name);
   }
   std::string operator()(const Free& free) const {

@@ -50,16 +50,11 @@ const char* to_string(Tier tier);
 enum class Stream { kCompute, kCommunication, kCopy };
 const char* to_string(Stream stream);
 
-/// How the elements of a dense buffer lie in memory. Kernels are given what they ask for; users
-/// never see it. The CPU path uses kContiguous.
-enum class DenseLayout { kContiguous, kChannelsLast };
-
 struct Buffer {
   std::string name;
   BufferKind kind = BufferKind::kValue;
   Box box;  // what it covers, margins included
   ElementType element = ElementType::kReal;
-  DenseLayout layout = DenseLayout::kContiguous;
   Tier tier = Tier::kDevice;
   bool adopted = false;  // a kernel returns it; Alloc only counts
 };

@@ -1,7 +1,5 @@
 #include "tessera/lower/program_writer.h"
 
-#include <algorithm>
-
 namespace tessera {
 
 ProgramWriter::ProgramWriter(const StepPlan& step_plan, int rank)
@@ -9,7 +7,7 @@ ProgramWriter::ProgramWriter(const StepPlan& step_plan, int rank)
   program.rank = rank;
   program.num_ranks = placed.plan.num_ranks();
   for (ParameterId id = 0; id < static_cast<ParameterId>(step.holders.size()); ++id) {
-    if (!std::binary_search(step.holders[id].begin(), step.holders[id].end(), rank)) continue;
+    if (!holds(step.holders[id], rank)) continue;
     const Parameter& parameter = graph.parameters()[id];
     weight_of_[id] = add_buffer(parameter.name, BufferKind::kWeight, Box::whole(parameter.shape));
     program.parameters.push_back(id);

@@ -46,14 +46,12 @@ class Signatures {
         }
       }
     }
-    if (!sends_rows_to_holders()) return;
+    const NodeId num_nodes = static_cast<NodeId>(step_.graph().nodes().size());
+    bool any_late = false;
+    for (NodeId node = 0; node < num_nodes; ++node) any_late |= step_.updates_buffers_late(node);
+    if (!any_late && plan.schedule != ScheduleKind::kGems) return;
+    // Then each rank may send another number of messages, and a loss combines over two stages.
     for (int rank = 0; rank < std::ssize(hashes_); ++rank) mix(rank, static_cast<uint64_t>(rank));
-  }
-
-  /// Then each rank may send another number of messages, and a loss combines over two stages.
-  bool sends_rows_to_holders() const {
-    return (step_.placed.plan.schedule == ScheduleKind::kGems && step_.num_micro_batches() > 1) ||
-           std::ranges::any_of(step_.users_of_buffer, [](int users) { return users > 1; });
   }
 
   void add_pieces(const ValuePlan& value) {

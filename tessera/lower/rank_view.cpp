@@ -1,5 +1,7 @@
 #include "tessera/lower/rank_view.h"
 
+#include <algorithm>
+
 namespace tessera {
 
 RankView::RankView(const PlacedGraph& placed, int rank)
@@ -9,7 +11,7 @@ RankView::RankView(const PlacedGraph& placed, int rank)
     Value& value = values_.emplace_back();
     value.pieces.resize(micro_batches);
     for (int piece : plan.layout.pieces_of(rank))
-      value.pieces[piece * micro_batches / plan.layout.num_pieces()].push_back(piece);
+      value.pieces[plan.micro_batch_of(piece, micro_batches)].push_back(piece);
     for (const EdgeGroup& group : plan.groups) value.groups.push_back(view_of(group, plan.layout));
   }
 }
@@ -27,10 +29,10 @@ RankView::Group RankView::view_of(const EdgeGroup& group, const Layout& layout) 
     if (!group.needs[q].box.empty()) view.needs[q / per_micro_batch].push_back(q);
   }
   view.moves = Transfer(layout, group.needs, rank_).moves();
-  view.first_move.assign(micro_batches + 1, view.moves.size());
-  for (size_t i = view.moves.size(); i-- > 0;)  // they are sorted by need
-    for (int m = view.moves[i].need / per_micro_batch; m >= 0 && view.first_move[m] > i; --m)
-      view.first_move[m] = i;
+  for (int m = 0; m <= micro_batches; ++m)  // they are sorted by need
+    view.first_move.push_back(
+        std::ranges::lower_bound(view.moves, m * per_micro_batch, {}, &Move::need) -
+        view.moves.begin());
   return view;
 }
 

@@ -10,14 +10,14 @@ namespace tessera {
 void StatisticsWriter::forward(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
   if (node.op->forward_statistics(node.types).per_piece == 0 || !writer_.here.runs(id, m)) return;
-  const BufferId row = combine_over(id, Pass::kForward, gather_channel(writer_.placed, id, m),
+  const BufferId row = combine_over(id, Pass::kForward, statistics_channel(writer_.placed, id, m),
                                     writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
   writer_.merged_statistics[{id, m}] = merge(id, row);
   if (!node.buffers.empty()) keep_for_buffers(id, m, row);
 }
 
 BufferId StatisticsWriter::combine_gradients(NodeId id, int m, const std::vector<BufferId>& rows) {
-  return combine_over(id, Pass::kBackward, grad_gather_channel(writer_.placed, id, m),
+  return combine_over(id, Pass::kBackward, grad_statistics_channel(writer_.placed, id, m),
                       writer_.placed.ranks_of_node(id, m), rows);
 }
 
@@ -135,31 +135,21 @@ void StatisticsWriter::merge_loss(NodeId id) {
 void StatisticsWriter::keep_for_buffers(NodeId id, int m, BufferId row) {
   std::map<int, BufferId>& kept = rows_for_buffers_[id];
   kept[m] = row;
-  if (!updates_late(id) && static_cast<int>(kept.size()) == writer_.step.num_micro_batches())
+  if (!writer_.step.updates_buffers_late(id) && static_cast<int>(kept.size()) == writer_.step.num_micro_batches())
     update_buffers(id);
-}
-
-/// GEMS leaves half of the micro-batches on other ranks; and buffers that several nodes share are
-/// updated in the order of the nodes, by all of their holders.
-bool StatisticsWriter::updates_late(NodeId id) const {
-  const Node& node = writer_.graph.node(id);
-  if (node.buffers.empty() || node.op->forward_statistics(node.types).per_piece == 0) return false;
-  return writer_.step.users_of_buffer[node.buffers[0]] > 1 ||
-         (writer_.placed.plan.schedule == ScheduleKind::kGems &&
-          writer_.step.num_micro_batches() > 1);
 }
 
 void StatisticsWriter::finish_step() {
   for (NodeId id = 0; id < static_cast<NodeId>(writer_.graph.nodes().size()); ++id) {
-    if (!updates_late(id)) continue;
+    if (!writer_.step.updates_buffers_late(id)) continue;
     const Members& holders = writer_.step.holders[writer_.graph.node(id).buffers[0]];
-    if (std::binary_search(holders.begin(), holders.end(), writer_.here.rank())) update_buffers(id);
+    if (holds(holders, writer_.here.rank())) update_buffers(id);
   }
 }
 
 void StatisticsWriter::update_buffers(NodeId id) {
   std::map<int, BufferId>& rows = rows_for_buffers_[id];
-  if (updates_late(id)) give_rows_to_holders(id, &rows);
+  if (writer_.step.updates_buffers_late(id)) give_rows_to_holders(id, &rows);
   const Node& node = writer_.graph.node(id);
   Run run;
   run.node = id;
@@ -180,7 +170,7 @@ void StatisticsWriter::give_rows_to_holders(NodeId id, std::map<int, BufferId>* 
     const Members members = writer_.placed.ranks_of_node(id, m);
     size_t turn = 0;
     for (int holder : holders) {
-      if (std::binary_search(members.begin(), members.end(), holder)) continue;
+      if (holds(members, holder)) continue;
       const int giver = members[turn++ % members.size()];
       if (rank == holder) (*rows)[m] = add_row(id, Pass::kForward);
       if (rank == holder)

@@ -1,7 +1,7 @@
 #pragma once
 // Statistics over the pieces of all ranks: rows of pieces, combined on each rank, then up a tree
-// over the ranks (merge_tree.h). Everything that crosses is a transfer of whole rows, so no result
-// is sent and all ranks end with the same bits.
+// over the ranks (merge_tree.h). Rows cross as transfers, and every rank combines and merges for
+// itself, in the same order: all have the same bits.
 
 #include <map>
 #include <vector>
@@ -38,7 +38,6 @@ class StatisticsWriter {
   BufferId merge(NodeId node, BufferId row);
   BufferId add_row(NodeId node, Pass pass);
   void keep_for_buffers(NodeId node, int micro_batch, BufferId row);
-  bool updates_late(NodeId node) const;
   void update_buffers(NodeId node);
   void give_rows_to_holders(NodeId node, std::map<int, BufferId>* rows);
 

@@ -81,10 +81,11 @@ void check_inputs(const Graph& graph, const Plan& plan) {
       check_plan(plan, graph.type(input));
 }
 
-bool StepPlan::passes_gradient(NodeId id, int input) const {
+bool StepPlan::updates_buffers_late(NodeId id) const {
   const Node& node = graph().node(id);
-  return backward.needs_gradient[node.output] && backward.needs_gradient[node.inputs[input]] &&
-         node.op->differentiable(input);
+  if (node.buffers.empty() || node.op->forward_statistics(node.types).per_piece == 0) return false;
+  return users_of_buffer[node.buffers[0]] > 1 ||
+         (placed.plan.schedule == ScheduleKind::kGems && num_micro_batches() > 1);
 }
 
 bool StepPlan::contributes(ValueId value, int group, int need) const {

@@ -27,11 +27,17 @@ struct StepPlan {
   const Graph& graph() const { return placed.graph; }
   int num_micro_batches() const { return placed.num_micro_batches(); }
   int micro_batch_of(ValueId value, int piece) const {
-    return piece * num_micro_batches() / placed.values[value].layout.num_pieces();
+    return placed.values[value].micro_batch_of(piece, num_micro_batches());
   }
+  /// Whether the running statistics of a node are updated at the end of the step, from rows that
+  /// holders give each other: GEMS leaves half of the micro-batches on other ranks, and buffers that
+  /// several nodes share are updated in the order of the nodes, by all of their holders.
+  bool updates_buffers_late(NodeId node) const;
   bool trains() const { return options.step != StepKind::kForward; }
   /// Whether backward of the node gives this input a gradient.
-  bool passes_gradient(NodeId node, int input) const;
+  bool passes_gradient(NodeId node, int input) const {
+    return backward.passes_gradient(graph().node(node), input);
+  }
   /// Whether any reading has a gradient for a need. A need may be there for others only: a crop
   /// that reads nothing of it, beside a convolution that feeds no loss.
   bool contributes(ValueId value, int group, int need) const;

@@ -8,8 +8,7 @@ namespace {
 
 bool passes_any_gradient(const Node& node, const BackwardValues& backward) {
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (backward.needs_gradient[node.inputs[i]] && node.op->differentiable(static_cast<int>(i)))
-      return true;
+    if (backward.passes_gradient(node, static_cast<int>(i))) return true;
   return false;
 }
 
@@ -30,8 +29,8 @@ TaskCosts kernel_costs(const CostModel& model, const Graph& graph, NodeId id,
   costs.forward = cost(Phase::kForward);
   if (node.op->forward_statistics(node.types).per_piece > 0)
     costs.forward += cost(Phase::kPieceStatistics);
-  if (!backward.needs_gradient[node.output]) return costs;
   if (backward.recomputed[node.output]) costs.backward += cost(Phase::kRecompute);
+  if (!backward.needs_gradient[node.output]) return costs;
   if (node.op->backward_statistics(node.types) > 0)
     costs.backward += cost(Phase::kPieceGradStatistics);
   if (passes_any_gradient(node, backward)) costs.backward += cost(Phase::kInputGradient);

@@ -153,7 +153,7 @@ void ValueWriter::start_exchange(ValueId value, int g, int m) {
       [&](const Move& move) {
         return View{instances_[value].homes.at(move.source_piece), move.box};
       });
-  exchange.receives = receives(value, g, m, &exchange.whole);
+  exchange.receives = receives(value, g, m, &exchange.only_move);
   exchanges_.add_strips(writer_.graph.value(value).name, writer_.element_of(value), &exchange);
   exchanges_.start(writer_.placed.values[value].groups[g].channel_of(m), exchange,
                    writer_.here.reads(value, g, m));
@@ -177,17 +177,12 @@ void ValueWriter::unpack(ValueId value, int g, int m) {
       taken_over[i] = take_over_strip(value, g, exchange, i);
     make_group_buffers(value, g, m);
   }
-  std::vector<Message> received = receives(value, g, m), unpacked;
-  for (size_t i = 0; i < received.size(); ++i) {
-    received[i].strip = exchange.receives[i].strip;
-    if (!taken_over[i]) unpacked.push_back(std::move(received[i]));
-  }
-  if (!unpacked.empty()) writer_.append(Unpack{std::move(unpacked), Combine::kStore});
+  exchanges_.unpack(exchange, receives(value, g, m), taken_over, Combine::kStore);
 }
 
 /// A message that is all of a need is the need's buffer.
 bool ValueWriter::take_over_strip(ValueId value, int g, const Exchange& exchange, size_t message) {
-  const Move* move = exchange.whole[message];
+  const Move* move = exchange.only_move[message];
   if (move == nullptr ||
       !(writer_.placed.values[value].groups[g].needs[move->need].box == move->box))
     return false;

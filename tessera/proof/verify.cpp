@@ -270,7 +270,7 @@ VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOp
   check_options(graph, options);
   const std::vector<StepRecord> ours = run_placement(lowering, options, transport);
   VerifyReport report;
-  report.ranks = options.plan.num_ranks();
+  report.ranks = lowering.num_ranks();
   if (transport.rank() != 0) return report;
   const std::vector<StepRecord> reference = run_oracle(graph, options);
   double worst_of_all = 0;
@@ -285,7 +285,7 @@ VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOp
 
 VerifyReport verify(const Graph& graph, const VerifyOptions& options) {
   const Lowering lowering(graph, options.plan, verified_step(options));
-  if (lowering.num_ranks() <= kMostRanksProved) lowering.programs();
+  lowering.prove();
   return report_from_threads<VerifyReport>(
       options.plan.num_ranks(), options.threads, options.timeout_seconds,
       [&](Transport& transport) { return verify(graph, lowering, options, transport); });

@@ -7,6 +7,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/kernels/optimise.h"
+#include "tessera/lower/lower.h"
+#include "tessera/runtime/messages_agree.h"
 
 namespace tessera {
 
@@ -22,6 +24,7 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
   parameters_->make_buckets(program_.buckets);
+  if (program_.num_ranks > kMostRanksProved) check_messages_agree(*transport, program_);
 }
 
 void Executor::run(const StepContext& context) {
@@ -52,6 +55,12 @@ double Executor::gradient_norm() const {
   TESSERA_CHECK(program_.norm >= 0 && tensors_[program_.norm].defined(),
                 "no step of this program has measured the gradients");
   return number(program_.norm);
+}
+
+/// What a caller allocates is not the step's, and may outlive this executor.
+void Executor::call_back(const std::function<void()>& hook) {
+  AccountScope not_here(nullptr);
+  if (hook) hook();
 }
 
 double Executor::number(BufferId buffer) const { return tensors_[buffer].item<double>(); }
@@ -186,7 +195,7 @@ void Executor::execute(const ScaleGradients& scale) {
 }
 
 void Executor::execute(const SquareGradients& squares) {
-  if (context_->gradients_complete) context_->gradients_complete();
+  call_back(context_->gradients_complete);
   at::Tensor& sums = tensors_[squares.squares];
   sums.zero_();
   for (const Square& square : squares.gradients)
@@ -206,7 +215,7 @@ void Executor::execute(const Clip& clip) {
 void Executor::execute(const Update& update) {
   const bool finite =
       std::isfinite(number(update.norm)) && (update.loss < 0 || std::isfinite(number(update.loss)));
-  if (finite && context_->update) context_->update();
+  if (finite) call_back(context_->update);
 }
 
 void Executor::execute(const Enter&) {}

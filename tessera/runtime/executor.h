@@ -48,7 +48,8 @@ struct MemoryCounters {
 
 class Executor {
  public:
-  /// All but the program outlive it.
+  /// All but the program outlive it. Collective over all ranks of a world that is too large to be
+  /// proved together: they compare their messages.
   Executor(const Graph& graph, Program program, ParameterStore* parameters, Transport* transport,
            const ExecutorOptions& options);
 
@@ -59,7 +60,8 @@ class Executor {
 
   /// The loss of the last step, summed over all ranks. The graph must have one.
   double loss() const;
-  /// Of the last step's gradients, before they were clipped. Of programs that update.
+  /// The norm of the last step's gradients, before they were clipped. Only programs that update
+  /// measure it.
   double gradient_norm() const;
   /// A result of the last step that the program keeps.
   at::Tensor result(const Result& result) const { return view(result.view); }
@@ -93,6 +95,7 @@ class Executor {
   void hold(BufferId buffer, at::Tensor tensor);
   void count(BufferId buffer, int64_t bytes);
   void bind_permanent();
+  static void call_back(const std::function<void()>& hook);
   double number(BufferId buffer) const;
   std::vector<at::Tensor> tensors_of(const Run& run, Role role) const;
 

@@ -1,6 +1,5 @@
 #include "tessera/runtime/holders_agree.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "tessera/base/error.h"
@@ -19,15 +18,13 @@ void check_holders_agree(Transport& transport, const Lowering& lowering,
   std::vector<uint64_t> sums(first_sum.back(), 0);  // rank by rank, by ascending parameters
   std::vector<int64_t> next(first_sum.begin(), first_sum.end() - 1);
   for (size_t id = 0; id < holders.size(); ++id)
-    if (std::ranges::binary_search(holders[id], transport.rank()))
+    if (holds(holders[id], transport.rank()))
       sums[next[transport.rank()]++] = checksum(own[id]);
   std::vector<int64_t> block_bytes;
   for (int rank = 0; rank < transport.size(); ++rank)
     block_bytes.push_back((first_sum[rank + 1] - first_sum[rank]) *
                           static_cast<int64_t>(sizeof(uint64_t)));
-  Members everyone(transport.size());
-  std::iota(everyone.begin(), everyone.end(), 0);
-  AllGather gather(transport, everyone, block_bytes, sums.data());
+  AllGather gather(transport, everyone(transport.size()), block_bytes, sums.data());
   gather.finish();
   next.assign(first_sum.begin(), first_sum.end() - 1);
   for (size_t id = 0; id < holders.size(); ++id) {

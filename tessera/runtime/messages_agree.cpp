@@ -11,10 +11,8 @@ namespace tessera {
 void check_messages_agree(Transport& transport, const Program& program) {
   std::vector<uint64_t> balances(transport.size(), 0);
   balances[transport.rank()] = message_balance(program);
-  Members everyone(transport.size());
-  std::iota(everyone.begin(), everyone.end(), 0);
-  AllGather gather(transport, everyone, std::vector<int64_t>(everyone.size(), sizeof(uint64_t)),
-                   balances.data());
+  AllGather gather(transport, everyone(transport.size()),
+                   std::vector<int64_t>(balances.size(), sizeof(uint64_t)), balances.data());
   gather.finish();
   const uint64_t sum = std::accumulate(balances.begin(), balances.end(), uint64_t{0});
   TESSERA_CHECK(sum == 0,

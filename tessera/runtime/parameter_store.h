@@ -31,7 +31,7 @@ class ParameterStore {
   const at::Tensor& bucket(int index) const { return buckets_[index].gradients; }
   const at::Tensor& state(int bucket, int copy) const { return buckets_[bucket].state[copy]; }
   const at::Tensor& counters(int bucket) const { return buckets_[bucket].counters; }
-  /// All of it.
+  /// Bytes of values, gradients and state together.
   int64_t bytes() const;
 
  private:

@@ -1,10 +1,7 @@
 #include "tessera/runtime/rank_session.h"
 
-#include <numeric>
-
 #include "tessera/comm/borrowed.h"
 #include "tessera/comm/threads/threads.h"
-#include "tessera/runtime/messages_agree.h"
 #include "tessera/runtime/thread_count.h"
 
 namespace tessera {
@@ -16,13 +13,11 @@ RankSession::RankSession(const Lowering& lowering, Transport& transport,
 RankSession::RankSession(const Lowering& lowering, Program program, Transport& transport,
                          const SessionOptions& options)
     : transport_(recording(std::make_unique<BorrowedTransport>(transport), &counters_)),
-      everyone_(transport.size()),
+      everyone_(tessera::everyone(transport.size())),
       parameters_(lowering.graph(), program.parameters, options.seed, options.real),
       executor_(lowering.graph(), std::move(program), &parameters_, transport_.get(),
                 ExecutorOptions{options.real}) {
   set_rank_threads(options.threads);
-  std::iota(everyone_.begin(), everyone_.end(), 0);
-  if (transport.size() > kMostRanksProved) check_messages_agree(transport, executor_.program());
 }
 
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,

@@ -2,7 +2,6 @@
 // What a rank needs to run its program: it lowers it, and has parameters, an executor, and a
 // transport that counts. Used by the proof and the stopwatch, over any transport.
 
-#include <chrono>
 #include <functional>
 #include <memory>
 

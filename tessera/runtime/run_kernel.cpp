@@ -135,7 +135,7 @@ void Executor::adopt(const View& view, const at::Tensor& tensor) {
   hold(view.buffer, tensor);
 }
 
-/// By their indices.
+/// In the order of the arguments, which is that of their indices.
 std::vector<at::Tensor> Executor::tensors_of(const Run& run, Role role) const {
   std::vector<at::Tensor> tensors;
   for (const Argument& argument : run.arguments)

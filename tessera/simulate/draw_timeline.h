@@ -14,7 +14,7 @@
 
 namespace tessera {
 
-/// At most `width` columns of time. With the ruler kTasks a unit takes a whole number of columns
+/// At most `width` columns of time. With TimeUnit::kTasks a unit takes a whole number of columns
 /// where that fits, so that equal tasks look equal; a span too short for a column may not show.
 std::string draw_timeline(const Timeline& timeline, int width = 100);
 

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// Tasks, and waits inside them. A unit of the ruler kTasks is drawn as one millisecond.
+/// Tasks, and waits inside them. A unit of TimeUnit::kTasks is drawn as one millisecond.
 std::vector<TraceEvent> to_trace(const Timeline& timeline);
 
 }  // namespace tessera

@@ -3,7 +3,7 @@
 // ask the others for what it does not hold itself.
 //
 // Example:
-//   std::vector<HeldTensor> tensors{{lowered.holders[id], shape, at::kFloat, store.values()[id]}};
+//   std::vector<HeldTensor> tensors{{lowering.holders()[id], shape, at::kFloat, store.values()[id]}};
 //   const std::vector<at::Tensor> whole = collect_on_first(transport, tensors);
 //   if (transport.rank() == 0) write(whole);
 

@@ -21,7 +21,7 @@ namespace tessera {
 /// Takes the logits of a box (batch x classes x space) of one batch.
 using TakeLogits = std::function<void(int64_t batch, const Box& box, const at::Tensor& logits)>;
 
-/// The forward program of a graph whose batch is one, with running statistics.
+/// The forward step of a graph, with running statistics.
 Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real);
 
 /// Collective over all ranks, each with its own program. Labels are not read.

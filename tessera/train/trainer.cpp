@@ -1,13 +1,11 @@
 #include "tessera/train/trainer.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <map>
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/data/finite.h"
-#include "tessera/runtime/messages_agree.h"
 #include "tessera/train/configured.h"
 
 namespace tessera {
@@ -19,7 +17,7 @@ namespace {
 std::vector<ParameterId> held_by(const std::vector<Members>& holders, int rank) {
   std::vector<ParameterId> held;
   for (size_t id = 0; id < holders.size(); ++id)
-    if (std::ranges::binary_search(holders[id], rank)) held.push_back(static_cast<ParameterId>(id));
+    if (holds(holders[id], rank)) held.push_back(static_cast<ParameterId>(id));
   return held;
 }
 
@@ -29,7 +27,7 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
     : job_(job),
       transport_(transport),
       transport_name_(transport_name),
-      everyone_(transport->size()),
+      everyone_(everyone(transport->size())),
       parameters_(job.graph, held_by(job.micro_steps[0]->holders(), transport->rank()),
                   job.config.seed, job.real),
       optimiser_(configured_optimiser(job.config)),
@@ -38,13 +36,13 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       loader_(job.train_loader()),
       checkpoints_(job.config.folder + "/checkpoints",
                    static_cast<int>(job.config.keep_checkpoints)) {
-  std::iota(everyone_.begin(), everyone_.end(), 0);
+  std::map<const Lowering*, std::shared_ptr<Executor>> made;
   for (const auto& lowering : job_.micro_steps) {
-    micro_steps_.push_back(
-        std::make_unique<Executor>(lowering->graph(), lowering->program(transport->rank()),
-                                   &parameters_, transport, ExecutorOptions{job.real}));
-    if (transport->size() > kMostRanksProved)
-      check_messages_agree(*transport, micro_steps_.back()->program());
+    std::shared_ptr<Executor>& executor = made[lowering.get()];
+    if (!executor)
+      executor = std::make_shared<Executor>(lowering->graph(), lowering->program(transport->rank()),
+                                            &parameters_, transport, ExecutorOptions{job.real});
+    micro_steps_.push_back(executor);
   }
   optimiser_->keep_state_in(parameters_.states());
   if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);

@@ -95,7 +95,7 @@ class Trainer {
   std::unique_ptr<Optimiser> optimiser_;
   LearningRate learning_rate_;
   EarlyStopping early_stopping_;
-  std::vector<std::unique_ptr<Executor>> micro_steps_;
+  std::vector<std::shared_ptr<Executor>> micro_steps_;  // batches of one kind share theirs
   std::unique_ptr<Validator> validator_;
   BatchLoader loader_;
   std::unique_ptr<Prefetch> prefetch_;

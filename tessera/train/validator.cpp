@@ -1,7 +1,5 @@
 #include "tessera/train/validator.h"
 
-#include <numeric>
-
 #include "tessera/base/error.h"
 
 namespace tessera {
@@ -21,9 +19,7 @@ Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transpo
                 transport, {job.real}) {}
 
 void Validator::sum_over_ranks(std::vector<double>* numbers) {
-  Members everyone(transport_->size());
-  std::iota(everyone.begin(), everyone.end(), 0);
-  AllReduce sum(*transport_, everyone, numbers->data(), static_cast<int64_t>(numbers->size()),
+  AllReduce sum(*transport_, everyone(transport_->size()), numbers->data(), static_cast<int64_t>(numbers->size()),
                 SumType::kFloat64);
   sum.finish();
 }

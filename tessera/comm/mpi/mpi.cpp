@@ -45,8 +45,7 @@ std::unique_ptr<MpiTransport> connect(const Options& options) {
   if (launched != transport->size())
     throw_error<InvalidInput>(
         "[mpi] the launcher has started {} processes and MPI sees {}: it is the launcher of "
-        "another "
-        "MPI; use the mpirun of the MPI that Tessera was built with, or srun --mpi=pmix",
+        "another MPI; use the mpirun of the MPI that Tessera was built with, or srun --mpi=pmix",
         launched, transport->size());
   return transport;
 }
