@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/mpi/environment.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/rank_session.h"

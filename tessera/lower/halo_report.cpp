@@ -4,6 +4,7 @@
 
 #include "tessera/lower/edges.h"
 #include "tessera/lower/rewrite.h"
+#include "tessera/plan/placement.h"
 
 namespace tessera {
 namespace {

@@ -25,48 +25,20 @@ std::vector<NodeId> places_at(const std::vector<NodeId>& places, const std::vect
   return chosen;
 }
 
-/// Costs that begin as predictions and become measurements. By how much predictions are too large
-/// is learned from the stages that were the largest; of several answers the most hopeful counts,
-/// since a prediction that is too large would hide a better assignment for good, and one that is
-/// too small costs a measurement.
-class LearnedCosts {
- public:
-  void resize(size_t size, double predicted) { signed_.assign(size, predicted); }
-  void predict(size_t index, double cost) { signed_[index] = cost; }
-  double operator[](size_t index) const {
-    return is_measured(index) ? -signed_[index] : signed_[index] * scale();
-  }
-
-  /// The costs of all stages of one assignment.
-  void measure(const std::vector<size_t>& indices, const std::vector<double>& costs) {
-    const size_t largest = std::max_element(costs.begin(), costs.end()) - costs.begin();
-    if (!is_measured(indices[largest]))
-      least_ratio_ = std::min(least_ratio_, costs[largest] / signed_[indices[largest]]);
-    for (size_t i = 0; i < costs.size(); ++i) signed_[indices[i]] = -std::max(costs[i], 1.0);
-  }
-
- private:
-  bool is_measured(size_t index) const { return signed_[index] < 0; }
-  double scale() const {
-    constexpr double kBenefitOfTheDoubt = 0.94;
-    return kBenefitOfTheDoubt * (least_ratio_ < kUnbounded ? least_ratio_ : 1);
-  }
-
-  std::vector<double>
-      signed_;  // 8 bytes each, since there are millions: measured ones are negative
-  double least_ratio_ = kUnbounded;
-};
+/// Predictions are scaled by this until they are measured: one that is too large would hide a
+/// better assignment for good, one that is too small costs a measurement.
+constexpr double kBenefitOfTheDoubt = 0.94;
 
 class ConsecutiveStages final : public AssignmentFamily {
  public:
   ConsecutiveStages(const std::vector<NodeId>& places, int num_stages, const SegmentCosts& costs)
       : places_(places), num_units_(static_cast<int>(places.size()) - 1), num_stages_(num_stages) {
-    costs_.resize(num_stages_ * pairs(), kUnbounded);
+    costs_.resize(num_stages_ * pairs());
     for (int end = 1; end <= num_units_; ++end)
       for (int begin = 0; begin < end; ++begin) {
         const std::vector<double> of_stages = costs(begin, end);
         for (int stage = 0; stage < num_stages_; ++stage)
-          costs_.predict(index(stage, begin, end), of_stages[stage]);
+          costs_[index(stage, begin, end)] = kBenefitOfTheDoubt * of_stages[stage];
       }
   }
 
@@ -81,10 +53,8 @@ class ConsecutiveStages final : public AssignmentFamily {
 
   void learn(const StagedSegments& member, const std::vector<double>& stage_costs) override {
     const std::vector<int> cuts = indices_of(places_, member.cuts);
-    std::vector<size_t> indices;
     for (int stage = 0; stage < num_stages_; ++stage)
-      indices.push_back(index(stage, cuts[stage], cuts[stage + 1]));
-    costs_.measure(indices, stage_costs);
+      costs_[index(stage, cuts[stage], cuts[stage + 1])] = stage_costs[stage];
   }
 
  private:
@@ -97,7 +67,7 @@ class ConsecutiveStages final : public AssignmentFamily {
   const std::vector<NodeId> places_;
   const int num_units_;
   const int num_stages_;
-  LearnedCosts costs_;
+  std::vector<double> costs_;
 };
 
 /// What a family of rings is made of.
@@ -131,7 +101,8 @@ class Rings final : public AssignmentFamily {
     number_rings();
     for_each_ring([&](const Ring& ring) {
       const std::vector<double> costs = search.costs(ring);
-      for (int i = 0; i < shape_.num_rings; ++i) costs_.predict(index(i, ring), costs[i]);
+      for (int i = 0; i < shape_.num_rings; ++i)
+        costs_[index(i, ring)] = kBenefitOfTheDoubt * costs[i];
       return *std::min_element(costs.begin(), costs.end()) < search.limit;
     });
   }
@@ -146,13 +117,10 @@ class Rings final : public AssignmentFamily {
 
   void learn(const StagedSegments& member, const std::vector<double>& stage_costs) override {
     const std::vector<int> cuts = indices_of(places_, member.cuts);
-    std::vector<size_t> indices;
-    std::vector<double> costs(shape_.num_rings, 0);
     for (int i = 0; i < shape_.num_rings; ++i) {
-      indices.push_back(index(i, ring_of(cuts, i)));
-      for (int stage : shape_.stages_of_ring[i]) costs[i] = std::max(costs[i], stage_costs[stage]);
+      double& cost = costs_[index(i, ring_of(cuts, i))] = 0;
+      for (int stage : shape_.stages_of_ring[i]) cost = std::max(cost, stage_costs[stage]);
     }
-    costs_.measure(indices, costs);
   }
 
  private:
@@ -198,7 +166,7 @@ class Rings final : public AssignmentFamily {
   const int num_units_;
   const RingShape shape_;
   std::vector<size_t> first_of_outside_;  // by outer begin and end
-  LearnedCosts costs_;
+  std::vector<double> costs_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 // Families of assignments that can be searched exactly for a given cost of each stage, and that
-// learn: a predicted cost is replaced when the true one has been measured, and the others are
-// scaled by what was learned. So a rough model finds the right assignment after a few measurements.
+// learn: a predicted cost is replaced when the true one has been measured.
 
 #include <functional>
 #include <memory>

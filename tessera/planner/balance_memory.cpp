@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 
 #include "tessera/base/error.h"
-#include "tessera/planner/balance_costs.h"
 #include "tessera/planner/balance_family.h"
 #include "tessera/planner/balance_lowering.h"
 #include "tessera/planner/balance_memory_model.h"
@@ -59,15 +57,15 @@ class MemoryBalance {
         measurements_(stage_bytes_, most_measurements(graph, plan)) {}
 
   StagedSegments run() {
-    measurements_.measure(even_segments(num_segments_));
-    const int third = measurements_.left() / 3;
+    measurements_.measure(balance_by_layers(graph_, plan_, num_segments_, places_));
+    const int third = measurements_.left() / 3, num_stages = plan_.num_stages();
     if (plan_.schedule == ScheduleKind::kInterleaved) {
       try_chunks();
-    } else if (plan_.schedule == ScheduleKind::kGems) {
-      try_mirrored_stages(third);
+    } else if (plan_.schedule == ScheduleKind::kGems && plan_.micro_batches > 1) {
+      try_rings(stages_in_turn(num_stages, num_stages), mirrored_stages, third);
     } else {
       try_consecutive_stages(third);
-      try_nested_stages(third);
+      try_rings(stages_in_v(num_stages), nested_stages, third);
     }
     shift_cuts(places_, &measurements_);
     if (measurements_.best_largest() == kUnbounded)
@@ -91,49 +89,23 @@ class MemoryBalance {
     return cheapest_places(graph_, places_, std::max(most, num_segments_ + 1));
   }
 
-  StagedSegments even_segments(int num_segments) const {
-    return balance_by_layers(graph_, plan_, num_segments, places_);
-  }
-
-  /// What a stage holds also depends on where the others are, which is when they send to it: each
-  /// round expects them where the last one proposed them.
   void try_consecutive_stages(int most) {
     const int num_stages = plan_.num_stages();
     const std::vector<NodeId> places = places_for_model(most_places(graph_));
-    MemoryModel model(graph_, plan_, options_, places, single_chunks(num_stages, num_stages));
-    constexpr int kRounds = 4;
-    std::optional<StagedSegments> last = even_segments(num_stages);
-    for (int round = 0; round < kRounds && last; ++round) {
-      model.expect(last->cuts);
-      const auto family = consecutive_stages(places, num_stages, [&](int begin, int end) {
-        return model.bytes({{{begin, end}}});
-      });
-      last = explore(family.get(), std::max(1, most / kRounds), &measurements_);
-    }
-  }
-
-  void try_nested_stages(int most) {
-    const int num_stages = plan_.num_stages(), num_parts = 2 * num_stages - 1;
-    if (static_cast<int>(places_.size()) <= num_parts) return;
-    const std::vector<NodeId> places = places_for_model(most_ring_places(graph_));
-    MemoryModel model(graph_, plan_, options_, places, ring_chunks(num_stages));
-    model.expect(even_segments(num_parts).cuts);
-    const auto costs = [&](const Ring& ring) { return model.bytes({segments_of(ring)}); };
-    const auto family = nested_stages(places, num_stages, {costs, ring_limit()});
+    MemoryModel model(graph_, plan_, options_, places, stages_in_turn(num_stages, num_stages));
+    const auto family = consecutive_stages(places, num_stages, [&](int begin, int end) {
+      return model.bytes({{begin, end}});
+    });
     explore(family.get(), most, &measurements_);
   }
 
-  void try_mirrored_stages(int most) {
-    const int num_stages = plan_.num_stages();
+  void try_rings(const std::vector<int>& stage_of_segment, decltype(nested_stages)* family_of,
+                 int most) {
+    if (places_.size() <= stage_of_segment.size()) return;
     const std::vector<NodeId> places = places_for_model(most_ring_places(graph_));
-    MemoryModel model(graph_, plan_, options_, places, mirrored_chunks(num_stages));
-    model.expect(even_segments(num_stages).cuts);
-    const auto costs = [&](const Ring& ring) {
-      std::vector<Segments> tracks;
-      for (const auto& segment : segments_of(ring)) tracks.push_back({segment});
-      return model.bytes(tracks);
-    };
-    const auto family = mirrored_stages(places, num_stages, {costs, ring_limit()});
+    MemoryModel model(graph_, plan_, options_, places, stage_of_segment);
+    const auto costs = [&](const Ring& ring) { return model.bytes(segments_of(ring)); };
+    const auto family = family_of(places, plan_.num_stages(), {costs, ring_limit()});
     explore(family.get(), most, &measurements_);
   }
 
@@ -150,22 +122,14 @@ class MemoryBalance {
   void try_chunks() {
     const std::vector<NodeId> places = places_for_model(most_places(graph_));
     MemoryModel model(graph_, plan_, options_, places,
-                      single_chunks(plan_.num_stages(), num_segments_));
-    model.expect(even_segments(num_segments_).cuts);
-    const int num_places = static_cast<int>(places.size());
-    std::vector<SegmentTable> tables(num_segments_, SegmentTable(num_places));
-    for (int end = 1; end < num_places; ++end)
-      for (int begin = 0; begin < end; ++begin) {
-        const std::vector<double> bytes = model.bytes({{{begin, end}}});
-        for (int chunk = 0; chunk < num_segments_; ++chunk)
-          tables[chunk].at(begin, end) = bytes[chunk];
-      }
-    const auto cost = [&](int chunk, int begin, int end) { return tables[chunk].at(begin, end); };
-    StagedSegments chunks;
-    for (int cut : best_partition(num_places - 1, num_segments_, cost, no_tie_cost))
-      chunks.cuts.push_back(places[cut]);
-    chunks.stage_of_segment = stages_in_turn(plan_.num_stages(), num_segments_);
-    measurements_.measure(chunks);
+                      stages_in_turn(plan_.num_stages(), num_segments_));
+    std::optional<StagedSegments> chunks =
+        consecutive_stages(places, num_segments_, [&](int begin, int end) {
+          return model.bytes({{begin, end}});
+        })->best_below(kUnbounded);
+    if (!chunks) return;
+    chunks->stage_of_segment = stages_in_turn(plan_.num_stages(), num_segments_);
+    measurements_.measure(*chunks);
   }
 
   const Graph& graph_;

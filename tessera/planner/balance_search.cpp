@@ -3,20 +3,26 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "tessera/base/error.h"
 
 namespace tessera {
 namespace {
 
-/// Shifts one cut by some places; false where a segment would be left empty.
-bool shift(const std::vector<NodeId>& places, int cut, int steps, StagedSegments* assignment) {
-  NodeId& place = assignment->cuts[cut];
-  const auto here = std::lower_bound(places.begin(), places.end(), place);
-  const auto target = here - places.begin() + steps;
-  if (target < 0 || target >= static_cast<int64_t>(places.size())) return false;
-  place = places[target];
-  return assignment->cuts[cut - 1] < place && place < assignment->cuts[cut + 1];
+/// Shifts neighbouring cuts by some places; false where a segment would be left empty.
+bool shift(const std::vector<NodeId>& places, int first_cut, int num_cuts, int steps,
+           StagedSegments* assignment) {
+  std::vector<NodeId>& cuts = assignment->cuts;
+  const int end_cut = first_cut + num_cuts, last = static_cast<int>(cuts.size()) - 1;
+  if (end_cut > last) return false;
+  for (int cut = first_cut; cut < end_cut; ++cut) {
+    const auto here = std::lower_bound(places.begin(), places.end(), cuts[cut]);
+    const auto target = here - places.begin() + steps;
+    if (target < 0 || target >= static_cast<int64_t>(places.size())) return false;
+    cuts[cut] = places[target];
+  }
+  return cuts[first_cut - 1] < cuts[first_cut] && cuts[end_cut - 1] < cuts[end_cut];
 }
 
 /// The cuts at either end of a stage's segments.
@@ -37,12 +43,16 @@ std::vector<int> largest_first(const std::vector<double>& costs) {
 }
 
 /// Tries the shifts of one stage's cuts, the small ones first; true when one made the best better.
-bool shift_once(const std::vector<NodeId>& places, int stage, Measurements* measurements) {
+/// Where several cuts are shifted, the neighbours pass on what they are given.
+bool shift_once(const std::vector<NodeId>& places, int stage, int num_cuts,
+                Measurements* measurements) {
   const StagedSegments start = measurements->best();
   for (int steps : {1, -1, 2, -2, 4, -4})
     for (int cut : cuts_of_stage(start, stage)) {
       StagedSegments shifted = start;
-      if (!shift(places, cut, steps, &shifted) || measurements->knows(shifted)) continue;
+      const int first_cut = steps > 0 ? cut : std::max(1, cut - num_cuts + 1);
+      if (!shift(places, first_cut, num_cuts, steps, &shifted) || measurements->knows(shifted))
+        continue;
       if (!measurements->measure(shifted)) return false;
       if (measurements->best().cuts == shifted.cuts) return true;
     }
@@ -74,28 +84,26 @@ double Measurements::best_largest() const {
   return *std::max_element(best_costs_.begin(), best_costs_.end());
 }
 
-std::optional<StagedSegments> explore(AssignmentFamily* family, int most,
-                                      Measurements* measurements) {
-  std::optional<StagedSegments> last;
+void explore(AssignmentFamily* family, int most, Measurements* measurements) {
   constexpr double kShareWorthTrying = 0.995;
   for (int round = 0; round < most; ++round) {
     const std::optional<StagedSegments> proposal =
         family->best_below(kShareWorthTrying * measurements->best_largest());
-    if (!proposal) break;
+    if (!proposal) return;
     const std::vector<double>* costs = measurements->measure(*proposal);
-    if (!costs) break;
+    if (!costs) return;
     family->learn(*proposal, *costs);
-    last = proposal;
   }
-  return last;
 }
 
 void shift_cuts(const std::vector<NodeId>& places, Measurements* measurements) {
-  bool has_improved = true;
-  while (has_improved) {
-    has_improved = false;
-    for (int stage : largest_first(measurements->best_costs()))
-      if (!has_improved) has_improved = shift_once(places, stage, measurements);
+  constexpr int kMostCuts = 3;
+  for (int num_cuts = 1; num_cuts <= kMostCuts;) {
+    const std::vector<int> stages = largest_first(measurements->best_costs());
+    const bool has_improved = std::any_of(stages.begin(), stages.end(), [&](int stage) {
+      return shift_once(places, stage, num_cuts, measurements);
+    });
+    num_cuts = has_improved ? 1 : num_cuts + 1;
   }
 }
 

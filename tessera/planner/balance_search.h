@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "tessera/planner/balance_family.h"
@@ -45,12 +44,11 @@ class Measurements {
 bool is_better(std::vector<double> a, std::vector<double> b);
 
 /// Measures what a family proposes, until it has no more to offer that is better than the best by
-/// a margin that matters, or `most` are done. Returns the last proposal, if any.
-std::optional<StagedSegments> explore(AssignmentFamily* family, int most,
-                                      Measurements* measurements);
+/// a margin that matters, or `most` are done.
+void explore(AssignmentFamily* family, int most, Measurements* measurements);
 
-/// Shifts cuts of the best assignment along `places` while that makes it better, those of its
-/// largest stage first. Others make room: a neighbour that has shed a node can take one.
+/// Shifts cuts of the best assignment along `places` while that makes it better: single cuts, those
+/// of its largest stage first, then neighbouring cuts together.
 void shift_cuts(const std::vector<NodeId>& places, Measurements* measurements);
 
 }  // namespace tessera

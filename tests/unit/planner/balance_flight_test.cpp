@@ -11,89 +11,67 @@ namespace {
 
 constexpr int kStages = 4;
 
-/// One segment that holds 1 byte from its forward to its backward, on a network of a unit a chunk.
-TrackProfile one_byte(int unit) {
-  TrackProfile track{{{unit, unit + 1}}, {}};
-  track.profile.peak = {1, 1, 0};
-  track.profile.level = {1, 0, 0};
-  track.profile.sent = {0, 0, 0};
-  track.profile.weight_bytes = {0};
-  return track;
+/// Of one stage, where chunk i runs on stage_of_chunk[i].
+Flight flight_of(int stage, const std::vector<int>& stage_of_chunk, int micro_batches,
+                 ScheduleKind kind) {
+  Pipeline pipeline = Pipeline::chain(1, static_cast<int>(stage_of_chunk.size()), micro_batches);
+  pipeline.num_stages = kStages;
+  pipeline.stage_of_chunk = stage_of_chunk;
+  std::vector<ScheduledTask> own;
+  for (const ScheduledTask& each : schedule_tasks(pipeline, kind))
+    if (each.stage == stage) own.push_back(each);
+  return Flight(own);
 }
 
-std::vector<int> unit_per_chunk(int num_chunks) {
-  std::vector<int> chunks;
-  for (int chunk = 0; chunk < num_chunks; ++chunk) chunks.push_back(chunk);
-  return chunks;
-}
-
-double held_by_stage(int stage, const TrackProfile& track, int64_t micro_batches,
-                     ScheduleKind kind) {
-  const Flights flights(stages_in_turn(kStages, kStages), {{stage}}, micro_batches, kind);
-  return flights.bytes({&track}, unit_per_chunk(kStages));
+double held_by_stage(int stage, const HeldBytes& held, int micro_batches, ScheduleKind kind) {
+  return flight_of(stage, stages_in_turn(kStages, kStages), micro_batches, kind)
+      .bytes({{0, 1}}, [&](const Segments&) { return held; });
 }
 
 TEST(BalanceFlight, CountsMicroBatchesAsSchedulesHoldThem) {
+  const HeldBytes one_byte{0, {{1, 1}, {1, 0}}};
   for (int stage = 0; stage < kStages; ++stage) {
-    const TrackProfile track = one_byte(stage);
-    EXPECT_EQ(held_by_stage(stage, track, 8, ScheduleKind::kSequential), 1);
-    EXPECT_EQ(held_by_stage(stage, track, 8, ScheduleKind::kGpipe), 8);
-    EXPECT_EQ(held_by_stage(stage, track, 8, ScheduleKind::kOneForwardOneBackward),
+    EXPECT_EQ(held_by_stage(stage, one_byte, 8, ScheduleKind::kSequential), 1);
+    EXPECT_EQ(held_by_stage(stage, one_byte, 8, ScheduleKind::kGpipe), 8);
+    EXPECT_EQ(held_by_stage(stage, one_byte, 8, ScheduleKind::kOneForwardOneBackward),
               kStages - stage);
-    EXPECT_EQ(held_by_stage(stage, track, 2, ScheduleKind::kOneForwardOneBackward),
+    EXPECT_EQ(held_by_stage(stage, one_byte, 2, ScheduleKind::kOneForwardOneBackward),
               std::min(2, kStages - stage));
   }
 }
 
+TEST(BalanceFlight, OneMicroBatchIsAtItsPeakAndTheOthersHoldWhatTheyHaveLeft) {
+  const HeldBytes held{1000, {{10, 1}, {50, 0}}};
+  EXPECT_EQ(held_by_stage(0, held, 8, ScheduleKind::kGpipe), 1000 + 50 + 7);
+  EXPECT_EQ(held_by_stage(kStages - 1, held, 8, ScheduleKind::kOneForwardOneBackward), 1000 + 50);
+}
+
 TEST(BalanceFlight, WeightGradientsHoldTheirInputsUntilTheyAreDone) {
   for (int stage = 0; stage < kStages; ++stage) {
-    TrackProfile track = one_byte(stage);
-    EXPECT_EQ(held_by_stage(stage, track, 8, ScheduleKind::kZeroBubble), kStages - stage);
-    track.profile.level = {1, 1, 0};
-    track.profile.weight_bytes = {1};
-    EXPECT_EQ(held_by_stage(stage, track, 8, ScheduleKind::kZeroBubble), kStages);
+    const HeldBytes released{0, {{1, 1}, {1, 0}, {0, 0}}}, kept{0, {{1, 1}, {1, 1}, {1, 0}}};
+    EXPECT_EQ(held_by_stage(stage, released, 8, ScheduleKind::kZeroBubble), kStages - stage);
+    EXPECT_EQ(held_by_stage(stage, kept, 8, ScheduleKind::kZeroBubble), kStages);
   }
 }
 
-TEST(BalanceFlight, ASkipIsHeldFromTheMomentThatItIsSent) {
-  TrackProfile track = one_byte(kStages - 1);
-  track.profile.arrivals.push_back({0, true, 0, 100});
-  const double early = held_by_stage(kStages - 1, track, 8, ScheduleKind::kOneForwardOneBackward);
-  track.profile.arrivals[0].from = kStages - 2;
-  const double late = held_by_stage(kStages - 1, track, 8, ScheduleKind::kOneForwardOneBackward);
-  EXPECT_GT(early, late + 100);
-  EXPECT_LE(early, 8 * 100 + 1);
-}
-
-TEST(BalanceFlight, WhatWasSentIsThereUntilTheNextTaskBegins) {
-  TrackProfile track = one_byte(0);
-  track.profile.sent[0] = 10;
-  EXPECT_EQ(held_by_stage(0, track, 1, ScheduleKind::kOneForwardOneBackward), 1 + 10);
+TEST(BalanceFlight, AMicroBatchGoesThroughBothPartsOfARing) {
+  const Flight flight = flight_of(0, stages_in_v(kStages), 1, ScheduleKind::kOneForwardOneBackward);
+  const auto holding = [](const Segments& segments) {
+    EXPECT_EQ(segments, (Segments{{0, 2}, {7, 9}}));
+    return HeldBytes{5, {{1, 1}, {2, 2}, {30, 1}, {1, 0}}};
+  };
+  EXPECT_EQ(flight.bytes({{0, 2}, {7, 9}}, holding), 5 + 30);
+  EXPECT_TRUE(std::isinf(flight.bytes({{0, 9}}, holding)));
 }
 
 TEST(BalanceFlight, MirroredMicroBatchesAreAtTheOtherEnd) {
-  TrackProfile first = one_byte(0), last = one_byte(kStages - 1);
-  last.profile.peak = {50, 50, 0};
-  first.profile.fixed_bytes = 1000;
-  last.profile.fixed_bytes = 2000;
-  const Flights flights(stages_in_turn(kStages, kStages), {{0}, {kStages - 1}}, 2,
-                        ScheduleKind::kGems);
-  EXPECT_EQ(flights.bytes({&first, &last}, unit_per_chunk(kStages)), 3000 + 50);
-}
-
-TEST(BalanceFlight, SegmentsMustLeaveRoomForTheOthers) {
-  TrackProfile track = one_byte(0);
-  const auto is_possible = [&](int stage, int begin, int end) {
-    track.segments = {{begin, end}};
-    return std::isfinite(held_by_stage(stage, track, 2, ScheduleKind::kOneForwardOneBackward));
+  const Flight flight = flight_of(0, stages_in_turn(kStages, kStages), 2, ScheduleKind::kGems);
+  const auto holding = [](const Segments& segments) {
+    if (segments == Segments{{0, 2}}) return HeldBytes{1000, {{1, 1}, {1, 0}}};
+    EXPECT_EQ(segments, (Segments{{7, 9}}));
+    return HeldBytes{2000, {{50, 1}, {50, 0}}};
   };
-  EXPECT_TRUE(is_possible(0, 0, 1));
-  EXPECT_FALSE(is_possible(0, 0, 2));  // two units for three stages
-  EXPECT_FALSE(is_possible(0, 1, 2));  // nobody has unit 0
-  EXPECT_TRUE(is_possible(2, 2, 3));
-  EXPECT_FALSE(is_possible(3, 2, 3));
-  const Flights middle({0, 1, 2}, {{1}}, 2, ScheduleKind::kGems);  // it is its own mirror
-  EXPECT_FALSE(std::isfinite(middle.bytes({&track, &track}, unit_per_chunk(3))));
+  EXPECT_EQ(flight.bytes({{0, 2}, {7, 9}}, holding), 3000 + 50);
 }
 
 }  // namespace

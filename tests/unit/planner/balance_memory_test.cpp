@@ -1,5 +1,6 @@
 #include "tessera/planner/balance_memory.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -56,7 +57,8 @@ TEST(BalanceMemory, LevelsOfAUnetShareTheirStage) {
   EXPECT_LT(largest(simulated_stage_bytes(graph, plan, found, {})), best_consecutive);
 }
 
-TEST(BalanceMemory, TheModelOfOneStageIsExact) {
+/// Up to a few numbers, and what reductions receive, which are left out.
+TEST(BalanceMemory, TheEstimateOfTheWholeNetworkIsWhatTheSimulatorCounts) {
   for (const char* name : {"unet2d:base=4,depth=3", "resnet18:width=4", "densenet121:growth=4"})
     for (const auto& grid : {std::vector<int64_t>{1, 1}, {2, 2}})
       for (ScheduleKind schedule :
@@ -68,38 +70,35 @@ TEST(BalanceMemory, TheModelOfOneStageIsExact) {
         const BalanceOptions options{.optimiser_copies = 2};
         const std::vector<NodeId> places = cut_places(graph, 1);
         const StagedSegments whole{{0, places.back()}, {0}};
-        MemoryModel model(graph, plan, options, places, single_chunks(1, 1));
-        model.expect(whole.cuts);
+        MemoryModel model(graph, plan, options, places, {0});
         const int num_units = static_cast<int>(places.size()) - 1;
         const double counted = simulated_stage_bytes(graph, plan, whole, options)[0];
-        // A rank of several may end a send in a later task than the model says.
-        EXPECT_NEAR(model.bytes({{{0, num_units}}})[0], counted,
-                    plan.num_ranks() == 1 ? 0 : 1e-4 * counted)
+        EXPECT_NEAR(model.bytes({{0, num_units}})[0], counted,
+                    plan.num_ranks() == 1 ? 64 : 0.05 * counted)
             << name << " on " << to_string(plan);
       }
 }
 
-/// What the model says of every stage of an assignment, as a part of what the largest holds.
-void expect_near(const Graph& graph, const Plan& plan, const StagedSegments& assignment,
-                 double tolerance) {
+/// What the model says of every stage of an assignment, as a part of what the largest holds. It is
+/// allowed to be wrong, since stages are measured. Too little costs measurements; too much would
+/// hide assignments, beyond the benefit of the doubt that estimates have.
+void expect_near(const Graph& graph, const Plan& plan, const StagedSegments& assignment) {
   const bool is_v = assignment.stage_of_segment.size() > plan.stages.size();
-  const int num_stages = plan.num_stages();
-  const ChunkGroups chunks = is_v ? ring_chunks(num_stages) : single_chunks(num_stages, num_stages);
   const std::vector<double> counted = simulated_stage_bytes(graph, plan, assignment, {});
-  MemoryModel model(graph, plan, {}, assignment.cuts, chunks);
-  model.expect(assignment.cuts);
-  for (int stage = 0; stage < num_stages; ++stage) {
+  MemoryModel model(graph, plan, {}, assignment.cuts, assignment.stage_of_segment);
+  for (int stage = 0; stage < plan.num_stages(); ++stage) {
     Segments segments;
-    for (int chunk : chunks.groups[stage][0]) segments.emplace_back(chunk, chunk + 1);
-    EXPECT_NEAR(model.bytes({segments})[stage] / largest(counted),
-                counted[stage] / largest(counted), tolerance)
-        << to_string(plan) << (is_v ? ", V" : "") << ", stage " << stage;
+    for (int i = 0; i < static_cast<int>(assignment.stage_of_segment.size()); ++i)
+      if (assignment.stage_of_segment[i] == stage) segments.emplace_back(i, i + 1);
+    const double excess = (model.bytes(segments)[stage] - counted[stage]) / largest(counted);
+    const std::string what =
+        fmt::format("{}{}, stage {}", to_string(plan), is_v ? ", V" : "", stage);
+    EXPECT_LE(excess, 0.06) << what;
+    EXPECT_GE(excess, -0.25) << what;
   }
 }
 
-/// The model is allowed to be wrong, since stages are measured; if it were wrong by much it would
-/// propose the wrong ones.
-TEST(BalanceMemory, TheModelPredictsWhatTheSimulatorCounts) {
+TEST(BalanceMemory, EstimatesAreNearWhatTheSimulatorCounts) {
   const Graph graph = build_model("unet2d:base=4,depth=3,norm=none", {6, 3, 32, 32});
   const std::vector<NodeId> places = cut_places(graph, 3);
   for (ScheduleKind schedule : {ScheduleKind::kSequential, ScheduleKind::kGpipe,
@@ -109,11 +108,11 @@ TEST(BalanceMemory, TheModelPredictsWhatTheSimulatorCounts) {
         SCOPED_TRACE(seed);
         expect_near(
             graph, staged_plan(3, micro_batches, schedule),
-            random_cuts(places, seed % 2 == 1 ? stages_in_v(3) : stages_in_turn(3, 3), seed), 0.05);
+            random_cuts(places, seed % 2 == 1 ? stages_in_v(3) : stages_in_turn(3, 3), seed));
       }
 }
 
-TEST(BalanceMemory, TheModelKnowsGridsAndStatistics) {
+TEST(BalanceMemory, EstimatesKnowGridsAndStatistics) {
   const Graph graph = with_micro_batch_norm(build_model("resnet18:width=8", {6, 3, 64, 64}), 6);
   const std::vector<NodeId> places = cut_places(graph, 3);
   for (ScheduleKind schedule : {ScheduleKind::kOneForwardOneBackward, ScheduleKind::kZeroBubble})
@@ -121,7 +120,7 @@ TEST(BalanceMemory, TheModelKnowsGridsAndStatistics) {
       SCOPED_TRACE(seed);
       Plan plan = staged_plan(3, 6, schedule);
       plan.stages = {{2, 2}, {1, 2}, {1, 1}};
-      expect_near(graph, plan, random_cuts(places, stages_in_turn(3, 3), seed), 0.05);
+      expect_near(graph, plan, random_cuts(places, stages_in_turn(3, 3), seed));
     }
 }
 
@@ -143,19 +142,39 @@ TEST(BalanceMemory, IsNeverWorseThanAnEvenSplitAndOftenMuchBetter) {
   }
 }
 
-/// The zoo's U-Net as it is: the figure that the even split is held against.
-TEST(BalanceMemory, AUnetNeedsThreeFifthsOfTheEvenSplit) {
-  const Graph graph = build_model("unet2d", {1, 3, 256, 256});
+/// The zoo's U-Net as it is: the figures that the even split is held against.
+TEST(BalanceMemory, AUnetNeedsThreeFifthsOfTheEvenSplitOrLess) {
+  const struct {
+    Shape input;
+    int64_t micro_batches;
+    int num_stages;
+    double most;
+  } cases[] = {{{1, 3, 256, 256}, 1, 4, 0.59},
+               {{1, 3, 256, 256}, 1, 8, 0.60},
+               {{8, 3, 512, 512}, 8, 4, 0.53},
+               {{8, 3, 512, 512}, 8, 8, 0.40}};
   const BalanceOptions options{.by = BalanceBy::kMemory};
-  for (int num_stages : {4, 8}) {
-    const Plan plan = staged_plan(num_stages, 1, ScheduleKind::kOneForwardOneBackward);
+  for (const auto& [input, micro_batches, num_stages, most] : cases) {
+    Graph graph = build_model("unet2d", input);
+    if (micro_batches > 1) graph = with_micro_batch_norm(graph, micro_batches);
+    const Plan plan = staged_plan(num_stages, micro_batches);
     const std::vector<NodeId> places = cut_places(graph, num_stages);
     const StagedSegments even = balance_by_layers(graph, plan, num_stages, places);
     const StagedSegments found = balance_by_memory(graph, plan, options, num_stages, places);
     EXPECT_LE(largest(simulated_stage_bytes(graph, plan, found, options)),
-              0.6 * largest(simulated_stage_bytes(graph, plan, even, options)))
-        << num_stages;
+              most * largest(simulated_stage_bytes(graph, plan, even, options)))
+        << to_string(plan);
   }
+}
+
+/// Its only micro-batch has no mirror.
+TEST(BalanceMemory, GemsWithOneMicroBatchIsBalancedLikeASequence) {
+  const Graph graph = build_model("unet2d:base=4,depth=3", {1, 3, 64, 64});
+  const std::vector<NodeId> places = cut_places(graph, 3);
+  const Plan gems = staged_plan(3, 1, ScheduleKind::kGems);
+  const Plan sequence = staged_plan(3, 1, ScheduleKind::kSequential);
+  EXPECT_EQ(balance_by_memory(graph, gems, {}, 3, places),
+            balance_by_memory(graph, sequence, {}, 3, places));
 }
 
 TEST(BalanceMemory, KnowsTheGridsOfStages) {
