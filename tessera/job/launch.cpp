@@ -58,9 +58,7 @@ std::string transport_name(const LaunchOptions& options) {
   return mpi::launched() ? "mpi" : options.launch;
 }
 
-bool is_secondary_process() {
-  return mpi::launched() && mpi::launched_rank() > 0;
-}
+bool is_secondary_process() { return mpi::launched() && mpi::launched_rank() > 0; }
 
 void run_on_ranks(int num_ranks, const LaunchOptions& options,
                   const std::function<void(Transport&)>& body) {

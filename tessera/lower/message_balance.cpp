@@ -17,8 +17,8 @@ uint64_t mix(uint64_t hash, uint64_t number) {
 class PairHash {
  public:
   void add(int channel, int round, int64_t bytes) {
-    hash_ =
-        mix(mix(mix(hash_, static_cast<uint64_t>(channel)), static_cast<uint64_t>(round)), static_cast<uint64_t>(bytes));
+    hash_ = mix(mix(mix(hash_, static_cast<uint64_t>(channel)), static_cast<uint64_t>(round)),
+                static_cast<uint64_t>(bytes));
   }
   uint64_t of(int from, int to) const {
     return mix(mix(hash_, static_cast<uint64_t>(from)), static_cast<uint64_t>(to));

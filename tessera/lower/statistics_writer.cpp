@@ -135,7 +135,8 @@ void StatisticsWriter::merge_loss(NodeId id) {
 void StatisticsWriter::keep_for_buffers(NodeId id, int m, BufferId row) {
   std::map<int, BufferId>& kept = rows_for_buffers_[id];
   kept[m] = row;
-  if (!writer_.step.updates_buffers_late(id) && static_cast<int>(kept.size()) == writer_.step.num_micro_batches())
+  if (!writer_.step.updates_buffers_late(id) &&
+      static_cast<int>(kept.size()) == writer_.step.num_micro_batches())
     update_buffers(id);
 }
 

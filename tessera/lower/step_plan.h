@@ -30,8 +30,8 @@ struct StepPlan {
     return placed.values[value].micro_batch_of(piece, num_micro_batches());
   }
   /// Whether the running statistics of a node are updated at the end of the step, from rows that
-  /// holders give each other: GEMS leaves half of the micro-batches on other ranks, and buffers that
-  /// several nodes share are updated in the order of the nodes, by all of their holders.
+  /// holders give each other: GEMS leaves half of the micro-batches on other ranks, and buffers
+  /// that several nodes share are updated in the order of the nodes, by all of their holders.
   bool updates_buffers_late(NodeId node) const;
   bool trains() const { return options.step != StepKind::kForward; }
   /// Whether backward of the node gives this input a gradient.

@@ -18,8 +18,7 @@ void check_holders_agree(Transport& transport, const Lowering& lowering,
   std::vector<uint64_t> sums(first_sum.back(), 0);  // rank by rank, by ascending parameters
   std::vector<int64_t> next(first_sum.begin(), first_sum.end() - 1);
   for (size_t id = 0; id < holders.size(); ++id)
-    if (holds(holders[id], transport.rank()))
-      sums[next[transport.rank()]++] = checksum(own[id]);
+    if (holds(holders[id], transport.rank())) sums[next[transport.rank()]++] = checksum(own[id]);
   std::vector<int64_t> block_bytes;
   for (int rank = 0; rank < transport.size(); ++rank)
     block_bytes.push_back((first_sum[rank + 1] - first_sum[rank]) *

@@ -3,9 +3,9 @@
 // ask the others for what it does not hold itself.
 //
 // Example:
-//   std::vector<HeldTensor> tensors{{lowering.holders()[id], shape, at::kFloat, store.values()[id]}};
-//   const std::vector<at::Tensor> whole = collect_on_first(transport, tensors);
-//   if (transport.rank() == 0) write(whole);
+//   std::vector<HeldTensor> tensors{{lowering.holders()[id], shape, at::kFloat,
+//   store.values()[id]}}; const std::vector<at::Tensor> whole = collect_on_first(transport,
+//   tensors); if (transport.rank() == 0) write(whole);
 
 #include <ATen/ATen.h>
 

@@ -19,8 +19,8 @@ Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transpo
                 transport, {job.real}) {}
 
 void Validator::sum_over_ranks(std::vector<double>* numbers) {
-  AllReduce sum(*transport_, everyone(transport_->size()), numbers->data(), static_cast<int64_t>(numbers->size()),
-                SumType::kFloat64);
+  AllReduce sum(*transport_, everyone(transport_->size()), numbers->data(),
+                static_cast<int64_t>(numbers->size()), SumType::kFloat64);
   sum.finish();
 }
 
