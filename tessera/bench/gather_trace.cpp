@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/comm/collectives.h"
 #include "tessera/comm/membership.h"
 
 namespace tessera {

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "tessera/comm/collectives.h"
+#include "tessera/base/members.h"
+#include "tessera/comm/transport.h"
 #include "tessera/report/trace.h"
 
 namespace tessera {

@@ -16,10 +16,10 @@ void check_program(const Program& program);
 /// - each ordered pair of ranks sends and receives the same messages in the same order (messages
 ///   match by order, and some transports have no tags);
 /// - all ranks end even if every send waits for its receive.
-/// Of all programs of a world, in the order of their ranks.
+/// It takes all programs of a world, in the order of their ranks.
 void check_messages(const std::vector<Program>& programs);
 
-/// Both, for all.
+/// Checks both, for all programs of a world.
 void check_programs(const std::vector<Program>& programs);
 
 }  // namespace tessera

@@ -47,7 +47,7 @@ void GradientWriter::backward(NodeId id, int m, bool with_weights) {
   if (with_weights || node.op->weight_gradient_from_statistics()) weight_gradient(id, m);
 }
 
-/// With what the kernels of backward read.
+/// Begins the Run of a piece with what the kernels of backward read.
 Run GradientWriter::begin_run(NodeId id, Phase phase, int piece) {
   const Node& node = writer_.graph.node(id);
   Run run = writer_.begin_run(id, phase, piece);

@@ -31,7 +31,7 @@ class ProgramWriter {
   const RankView here;
   Program program;
 
-  // Of nodes that have statistics: what kernels read of them.
+  /// What kernels read of a node's statistics, where it has some.
   std::map<NodeKey, BufferId> merged_statistics;
 
   template <class T>

@@ -20,11 +20,11 @@ class StatisticsWriter {
   /// Rows of its pieces' gradients become one row of the micro-batch.
   BufferId combine_gradients(NodeId node, int micro_batch, const std::vector<BufferId>& rows);
 
-  /// A loss needs statistics of the whole batch: adds those of a micro-batch here, ...
+  /// A loss needs statistics of the whole batch. This adds those of a micro-batch.
   void add_loss_rows(NodeId node, int micro_batch);
-  /// ... and makes them one.
+  /// Makes what was added one row, and merges it.
   void merge_loss(NodeId node);
-  /// A loss that needs nothing but targets for its statistics: those of all micro-batches at once.
+  /// Adds and merges those of all micro-batches, for a loss that needs nothing but targets.
   void early_loss(NodeId node);
 
   /// Updates the running statistics that are due at the end of the step, of nodes held here.

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// Of one kind of task each, as Pipeline has them.
+/// What one task of each kind costs, as Pipeline has them.
 struct TaskCosts {
   double forward = 0;
   double backward = 0;  // input gradients, and what is recomputed for them
@@ -18,11 +18,11 @@ struct TaskCosts {
   TaskCosts& operator+=(const TaskCosts& other);
 };
 
-/// The kernels that a node runs for a box of its output.
+/// What the kernels cost that a node runs for a box of its output.
 TaskCosts kernel_costs(const CostModel& model, const Graph& graph, NodeId node,
                        const BackwardValues& backward, const Box& out);
 
-/// Of each chunk, for the first micro-batch.
+/// What the tasks of each chunk cost for the first micro-batch.
 std::vector<TaskCosts> chunk_costs(const CostModel& model, const PlacedGraph& placed,
                                    const BackwardValues& backward);
 

@@ -11,9 +11,9 @@
 
 #include <vector>
 
+#include "tessera/base/members.h"
 #include "tessera/comm/transport.h"
 #include "tessera/geometry/box.h"
-#include "tessera/plan/plan.h"
 
 namespace tessera {
 

@@ -1,6 +1,5 @@
 #include "tessera/train/predictor.h"
 
-#include "tessera/base/error.h"
 #include "tessera/graph/transform.h"
 #include "tessera/lower/inference.h"
 

@@ -3,7 +3,6 @@
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/runtime/holders_agree.h"
-#include "tessera/train/configured.h"
 #include "tessera/train/trainer.h"
 
 // How a run begins, is saved and ends: the part of the trainer that deals with files.

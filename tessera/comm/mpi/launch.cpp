@@ -113,7 +113,10 @@ class Mpirun {
     output_ = output[0];
     fcntl(output_, F_SETFL, O_NONBLOCK);
     int error = pid_ < 0 ? errno : 0;
-    if (pid_ > 0 && read(errors[0], &error, sizeof(error)) < 0) error = errno;
+    ssize_t heard = 0;
+    do heard = pid_ > 0 ? read(errors[0], &error, sizeof(error)) : 0;
+    while (heard < 0 && errno == EINTR);  // Ctrl-C goes to mpirun, too, which ends in its own way
+    if (heard < 0) error = errno;
     close(errors[0]);
     if (error == 0) return;
     if (pid_ > 0) waitpid(pid_, nullptr, 0);
