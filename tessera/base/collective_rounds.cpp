@@ -8,11 +8,15 @@ namespace {
 /// The blocks of all members, one after the other around a circle: after the last comes the first.
 class BlockCircle {
  public:
-  explicit BlockCircle(const std::vector<int64_t>& counts) {
+  explicit BlockCircle(const std::vector<int64_t>& counts)
+      : size_(static_cast<int>(counts.size())), begins_{0} {
     for (int64_t count : counts) begins_.push_back(begins_.back() + count);
   }
+  /// Even parts; the first blocks have one more where `count` is not a multiple. By formula: who
+  /// asks for every member in turn would else list all blocks for each.
+  BlockCircle(int size, int64_t count) : size_(size), base_(count / size), extra_(count % size) {}
 
-  int size() const { return static_cast<int>(begins_.size()) - 1; }
+  int size() const { return size_; }
 
   /// A message to or from `member` of `num` blocks from `first` on: two where they pass the end,
   /// none where they are empty.
@@ -24,12 +28,19 @@ class BlockCircle {
   }
 
  private:
+  int64_t begin(int block) const {
+    if (!begins_.empty()) return begins_[block];
+    return block * base_ + std::min<int64_t>(block, extra_);
+  }
   void add(int member, int first, int end, std::vector<MemberMessage>* messages) const {
-    const Elements run{begins_[first], begins_[end] - begins_[first]};
+    const Elements run{begin(first), begin(end) - begin(first)};
     if (run.count > 0) messages->push_back({member, run});
   }
 
-  std::vector<int64_t> begins_{0};
+  int size_;
+  int64_t base_ = 0;
+  int64_t extra_ = 0;
+  std::vector<int64_t> begins_;  // and the end; none where blocks are even
 };
 
 /// In a round, a member has to do with `span` blocks from its own on; those that are `distance` and
@@ -68,17 +79,10 @@ void append_all_gather(const BlockCircle& blocks, int own, std::vector<Collectiv
   }
 }
 
-/// Even parts; the first members have one more where `count` is not a multiple.
-std::vector<int64_t> even_blocks(int members, int64_t count) {
-  std::vector<int64_t> counts(members, count / members);
-  std::fill_n(counts.begin(), count % members, count / members + 1);
-  return counts;
-}
-
 }  // namespace
 
 std::vector<CollectiveRound> reduce_rounds(int members, int own, int64_t count) {
-  const BlockCircle blocks(even_blocks(members, count));
+  const BlockCircle blocks(members, count);
   std::vector<CollectiveRound> rounds;
   append_reduce_scatter(blocks, own, &rounds);
   append_all_gather(blocks, own, &rounds);

@@ -13,7 +13,8 @@ namespace tessera {
 
 class ForwardingTransport : public Transport {
  public:
-  explicit ForwardingTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  explicit ForwardingTransport(std::unique_ptr<Transport> inner)
+      : inner_(inner.get()), owned_(std::move(inner)) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -34,7 +35,13 @@ class ForwardingTransport : public Transport {
   void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
 
  protected:
-  std::unique_ptr<Transport> inner_;
+  /// `inner` outlives it.
+  explicit ForwardingTransport(Transport& inner) : inner_(&inner) {}
+
+  Transport* const inner_;
+
+ private:
+  const std::unique_ptr<Transport> owned_;  // null: it is borrowed
 };
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "tessera/lower/step_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tessera/base/error.h"
 #include "tessera/lower/rewrite.h"
@@ -100,6 +101,10 @@ bool StepPlan::contributes(ValueId value, int group, int need) const {
 
 StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions& options) {
   check_inputs(graph, plan);
+  if (!(options.clip_norm >= 0 && std::isfinite(options.clip_norm)))
+    throw_error<InvalidInput>(
+        "[clip] a gradient norm of {} cannot be a limit; give one above 0, or 0 for none",
+        options.clip_norm);
   StepPlan step;
   step.options = options;
   step.placed = place(rewrite(graph, plan, options.without_rewrites), plan);

@@ -62,11 +62,6 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
   args.out_box = run.box;
   args.inputs.resize(node.inputs.size());
   args.grad_inputs.resize(node.inputs.size());
-  args.parameters = tensors_of(run, Role::kWeight);
-  args.buffers = tensors_of(run, Role::kRunning);
-  args.grad_parameters = tensors_of(run, Role::kGradWeight);
-  for (size_t i = 0; i < args.grad_parameters.size(); ++i)
-    args.grad_parameters[i] = args.grad_parameters[i].view(args.parameters[i].sizes());
   for (const Argument& argument : run.arguments) {
     const bool returned = argument.view.buffer >= 0 &&
                           program_.buffers[argument.view.buffer].adopted &&
@@ -107,9 +102,15 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
         args.loss = operand.tensor.select(0, 0);
         break;
       case Role::kWeight:
-      case Role::kGradWeight:
+        args.parameters.push_back(operand.tensor);
+        break;
+      case Role::kGradWeight:  // after the weights
+        args.grad_parameters.push_back(
+            operand.tensor.view(args.parameters[argument.index].sizes()));
+        break;
       case Role::kRunning:
-        break;  // above
+        args.buffers.push_back(operand.tensor);
+        break;
       case Role::kRow:
       case Role::kCombined:
         TESSERA_CHECK(false, "kernels of pieces take no rows");

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tessera/lower/lower.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/unit/refusal.h"
 
 namespace tessera::update_test {
 namespace {
@@ -103,6 +105,12 @@ TEST(Update, AReductionEndsWhenTheNextStarts) {
   EXPECT_GE(forecast, largest);
   EXPECT_LE(forecast, largest + 8);  // and the loss
   EXPECT_LT(forecast, all);
+}
+
+TEST(Update, ALimitThatIsNoneIsRefused) {
+  for (double bad : std::vector<double>{-1, NAN, INFINITY})
+    expect_refusal([&] { program_of({.step = StepKind::kTrain, .clip_norm = bad}); },
+                   "cannot be a limit; give one above 0, or 0 for none");
 }
 
 TEST(Update, StagesSumTheSquaresOfWhatOthersHold) {
