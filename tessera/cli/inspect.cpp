@@ -5,6 +5,7 @@
 
 #include "tessera/base/quantity.h"
 #include "tessera/cli/command.h"
+#include "tessera/config/config_keys.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/read_text.h"
 #include "tessera/inspect/dot.h"
@@ -103,6 +104,7 @@ void add_options(CLI::App& command, Options* options) {
                   "batch x channels x spatial sizes, in pixels: 1x3x512x512 (default: the model's "
                   "own)")
       ->group("Model");
+  command.add_flag("--trust-model", options->source.trusted, config_key("--trust-model").help);
   command.add_option("--dtype", options->dtype, "float32 or float64: the size of a number")
       ->capture_default_str()
       ->check(CLI::IsMember({"float32", "float64"}))

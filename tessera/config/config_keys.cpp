@@ -117,6 +117,9 @@ Keys model_keys() {
           &Config::loss),
       key("--output-weights", "output_weights", "factors of the losses of several outputs: 1,0.4",
           &Config::output_weights),
+      key("--trust-model", "trust_model",
+          "read a model file also where this system cannot close in the process that reads it",
+          &Config::trust_model),
       sizes(key("--input", "input",
                 "batch x channels x spatial sizes, in pixels: 4x3x512x512 (default: the model's "
                 "own)",

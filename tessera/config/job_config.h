@@ -21,6 +21,7 @@ struct JobConfig {
   std::string input;  // "4x3x512x512", batch first; empty: the model's own
   std::string loss;   // "0.5*bce+0.5*dice"; empty: the model's own, or what fits its outputs
   std::string output_weights;  // "1,0.4"
+  bool trust_model = false;    // read a model file also where its code cannot be closed in
 
   // [placement]
   int64_t replicas = 1;

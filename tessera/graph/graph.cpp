@@ -10,15 +10,20 @@ namespace {
 /// bytes and FLOPs over a whole graph stay inside 64 bits.
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 
-void check_volume(const Node& node) {
+bool has_legal_volume(const Shape& shape) {
   int64_t volume = 1;
-  for (int64_t size : node.types.output.shape()) {
-    if (size < 0 || size > kMaxElements / volume)
-      throw_error<InvalidInput>(
-          "[{} {}] its output {} has more than 2^48 elements; use a smaller input", node.op->kind(),
-          node.name, to_string(node.types.output));
+  for (int64_t size : shape) {
+    if (size < 0 || size > kMaxElements / volume) return false;
     volume *= std::max<int64_t>(size, 1);
   }
+  return true;
+}
+
+void check_volume(const Node& node) {
+  if (!has_legal_volume(node.types.output.shape()))
+    throw_error<InvalidInput>(
+        "[{} {}] its output {} has more than 2^48 elements; use a smaller input", node.op->kind(),
+        node.name, to_string(node.types.output));
 }
 
 }  // namespace
@@ -33,6 +38,9 @@ ValueId Graph::add_input(const std::string& name, const ValueType& type) {
 }
 
 ParameterId Graph::add_parameter(const Parameter& parameter) {
+  if (!has_legal_volume(parameter.shape))
+    throw_error<InvalidInput>("[graph] parameter {} of shape {} has more than 2^48 elements",
+                              parameter.name, to_string(parameter.shape));
   const auto found = parameter_ids_.find(parameter.name);
   if (found == parameter_ids_.end()) {
     parameters_.push_back(parameter);

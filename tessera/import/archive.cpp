@@ -1,15 +1,16 @@
 #include "tessera/import/archive.h"
 
 #include <caffe2/serialize/inline_container.h>
+#include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <cctype>
-#include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
-#include <string_view>
 
 #include "tessera/base/error.h"
+#include "tessera/import/zip_directory.h"
 
 namespace tessera {
 namespace {
@@ -26,54 +27,75 @@ std::string reason(const std::exception& error) {
   return words.substr(0, words.find('\n'));
 }
 
-std::string lower_case(std::string text) {
-  for (char& letter : text)
+constexpr int64_t kMostCode = 64 << 20;  // of one record; the code of a large network is 1 MiB
+
+/// A name may have 65535 letters.
+std::string shortened_name(const std::string& name) {
+  constexpr size_t kMost = 80;
+  return name.size() <= kMost ? name : name.substr(0, kMost) + "...";
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
+  return lower;
+}
+
+/// The bytes of a file for LibTorch's reader.
+class BytesReader final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit BytesReader(std::string_view bytes) : bytes_(bytes) {}
+  size_t size() const override { return bytes_.size(); }
+  size_t read(uint64_t position, void* buffer, size_t bytes, const char* /*what*/) const override {
+    if (position > bytes_.size()) return 0;
+    return bytes_.copy(static_cast<char*>(buffer), bytes, position);
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+/// A record's name without the archive's own folder, in lower case: TorchScript finds records
+/// whatever their case, so what it takes for code must be seen here.
+std::string record_name(const ZipRecord& record) {
+  return lower_case(std::string_view(record.name).substr(record.name.find('/') + 1));
+}
+
+/// All records lie in one folder, which LibTorch takes from the first of them.
+void check_one_folder(const std::vector<ZipRecord>& records) {
+  const std::string folder = records[0].name.substr(0, records[0].name.find('/') + 1);
+  for (const ZipRecord& record : records)
+    if (folder.empty() || !record.name.starts_with(folder))
+      throw_error<InvalidInput>("its records do not lie in one folder");
+}
+
+/// Code that would run while the file is read. The closed child confines it; the user is told.
+void check_code(std::string_view bytes, const std::vector<ZipRecord>& records,
+                const std::string& path) {
+  caffe2::serialize::PyTorchStreamReader reader(std::make_shared<BytesReader>(bytes));
+  bool has_code = false;
+  for (const ZipRecord& record : records) {
+    const std::string name = record_name(record);
+    if (!name.starts_with("code/") && !name.ends_with(".py")) continue;
+    has_code = has_code || name.ends_with(".py");
+    if (record.size > kMostCode)
+      throw_error<InvalidInput>("{} unpacks to {} bytes of code", shortened_name(record.name),
+                                record.size);
+    const auto [data, size] = reader.getRecord(record.name.substr(record.name.find('/') + 1));
+    const std::string_view code(static_cast<const char*>(data.get()), size);
+    if (code.find("__setstate__") != std::string_view::npos)
+      throw_error<Unsupported>(
+          "[{}] {} defines __setstate__, code that runs while the file is read (quantized and "
+          "packed layers do); save the plain float model",
+          path, shortened_name(record.name));
+  }
+  if (!has_code)
+    throw_error<InvalidInput>("[{}] holds weights but no code (torch.save writes such files); {}",
+                              path, kHowToSave);
 }
 
 }  // namespace
-
-void check_is_file(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
-    throw_error<InvalidInput>("[{}] there is no such file", path);
-  if (!std::filesystem::is_regular_file(status))
-    throw_error<InvalidInput>("[{}] is not a file; give the file that torch.jit.save wrote", path);
-}
-
-void check_archive(const std::string& path) {
-  try {
-    caffe2::serialize::PyTorchStreamReader reader(path);
-    bool has_code = false;
-    std::set<std::string> seen;
-    for (const std::string& record : reader.getAllRecords()) {
-      // TorchScript finds records whatever their case: what it takes for code must be seen here.
-      const std::string name = lower_case(record);
-      if (!seen.insert(name).second)
-        throw_error<InvalidInput>("[{}] holds {} twice; the file is damaged or hostile", path,
-                                  name);
-      if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
-      has_code = true;
-      const auto [data, size] = reader.getRecord(record);
-      const std::string_view code(static_cast<const char*>(data.get()), size);
-      if (code.find("__setstate__") != std::string_view::npos)
-        throw_error<Unsupported>(
-            "[{}] {} defines __setstate__, code that runs while the file is read (quantized and "
-            "packed layers do); save the plain float model",
-            path, record);
-    }
-    if (!has_code)
-      throw_error<InvalidInput>("[{}] holds weights but no code (torch.save writes such files); {}",
-                                path, kHowToSave);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw_error<InvalidInput>("[{}] is not a TorchScript archive, or a damaged one ({}); {}", path,
-                              reason(error), kHowToSave);
-  }
-}
 
 void check_bounds(const at::Tensor& tensor, const std::string& name) {
   if (!tensor.defined() || tensor.layout() != at::kStrided) return;
@@ -97,19 +119,19 @@ void check_bounds(const at::Tensor& tensor, const std::string& name) {
 namespace {
 
 /// How many of the archive's records of tensors have each size in bytes.
-std::map<size_t, int> record_sizes(const std::string& path) {
-  caffe2::serialize::PyTorchStreamReader reader(path);
+std::map<size_t, int> tensor_sizes(const std::vector<ZipRecord>& records) {
   std::map<size_t, int> sizes;
-  for (const std::string& record : reader.getAllRecords())
-    if (record.starts_with("data/") || record.starts_with("constants/"))
-      ++sizes[std::get<1>(reader.getRecord(record))];
+  for (const ZipRecord& record : records) {
+    const std::string name = record_name(record);
+    if (name.starts_with("data/") || name.starts_with("constants/")) ++sizes[record.size];
+  }
   return sizes;
 }
 
 /// TorchScript believes what the file says of a storage's length, whatever its record holds.
 class StorageCheck {
  public:
-  explicit StorageCheck(const std::string& path) : sizes_(record_sizes(path)) {}
+  explicit StorageCheck(const std::vector<ZipRecord>& records) : sizes_(tensor_sizes(records)) {}
 
   /// Every tensor in a value, however deep.
   void check(const c10::IValue& value, const std::string& name) {
@@ -142,10 +164,24 @@ class StorageCheck {
 
 }  // namespace
 
-torch::jit::Module load_module(const std::string& path) {
+torch::jit::Module load_module(std::string_view bytes, const std::string& path) {
+  std::vector<ZipRecord> records;
   try {
-    const torch::jit::Module module = torch::jit::load(path, at::Device(at::kCPU));
-    StorageCheck storages(path);
+    records = read_zip_directory(bytes);
+    check_one_folder(records);
+    check_code(bytes, records, path);
+  } catch (const Unsupported&) {
+    throw;
+  } catch (const std::exception& error) {
+    const std::string why = reason(error);
+    if (why.starts_with('[')) throw;
+    throw_error<InvalidInput>("[{}] is not a TorchScript archive, or a damaged one ({}); {}", path,
+                              why, kHowToSave);
+  }
+  try {
+    const torch::jit::Module module =
+        torch::jit::load(std::make_shared<BytesReader>(bytes), at::Device(at::kCPU));
+    StorageCheck storages(records);
     for (const auto& item : module.named_attributes()) storages.check(item.value, item.name);
     return module;
   } catch (const InvalidInput& error) {

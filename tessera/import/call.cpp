@@ -207,11 +207,11 @@ std::string Call::bind_weights(const std::string& kind, const std::vector<Bindin
     prefix = own;
   }
   // No Python name has a '#', so no alias equals a weight's name.
-  const std::string node_name = name(kind) + "#" + std::to_string(graph().nodes().size());
+  const std::string node_name = name(kind) + "#" + std::to_string(graph().graph().nodes().size());
   for (const Binding& binding : bindings) {
     if (!binding.weight) continue;
     const ParameterId id = interpreter_.add_weight(*binding.weight, binding.role);
-    if (!usual) graph().add_parameter_alias(node_name + "." + binding.suffix, id);
+    if (!usual) graph().add(AddedAlias{node_name + "." + binding.suffix, id});
   }
   return usual && !prefix.empty() ? prefix : node_name;
 }

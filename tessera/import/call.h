@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tessera/import/interpreter.h"
+#include "tessera/import/recorded_builders.h"
 
 namespace tessera {
 
@@ -27,7 +28,7 @@ class Call {
   Call(const torch::jit::Node& node, std::vector<Symbol> arguments, Interpreter& interpreter);
 
   const std::string& op() const { return op_; }  // "aten::conv2d", in-place forms with their "_"
-  Graph& graph() { return interpreter_.graph(); }
+  Recording& graph() { return interpreter_.graph(); }
   Interpreter& interpreter() { return interpreter_; }
   const ValueType& type(ValueId value) { return graph().type(value); }
 

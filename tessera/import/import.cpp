@@ -6,7 +6,7 @@
 #include "tessera/graph/transform.h"
 #include "tessera/import/archive.h"
 #include "tessera/import/interpreter.h"
-#include "tessera/import/trial.h"
+#include "tessera/import/model_file.h"
 
 namespace tessera {
 namespace {
@@ -31,53 +31,61 @@ void collect(const Symbol& symbol, const std::string& file, std::vector<TensorSy
   }
 }
 
-void mark_outputs(const Symbol& result, const std::string& file, Graph* graph) {
+void mark_outputs(const Symbol& result, const std::string& file, Recording* recording) {
   std::vector<TensorSymbol> tensors;
   collect(result, file, &tensors);
   if (tensors.empty()) throw_error<InvalidInput>("[{}] forward() returns no tensor", file);
+  const Graph& graph = recording->graph();
   for (const TensorSymbol& tensor : tensors) {
     if (!tensor.stale.empty())
       throw_error<Unsupported>("[{}] an output is read too late: {}", file, tensor.stale);
     if (!std::is_sorted(tensor.order.begin(), tensor.order.end()) || !tensor.expanded.empty())
       throw_error<Unsupported>(
           "[{}] an output is permuted or expanded; return batch, channels, space", file);
-    if (graph->value(tensor.value).producer < 0)
+    if (graph.value(tensor.value).producer < 0)
       throw_error<InvalidInput>("[{}] forward() returns its input", file);
-    for (ValueId other : graph->outputs())
+    for (ValueId other : graph.outputs())
       if (other == tensor.value)
         throw_error<Unsupported>("[{}] forward() returns one tensor twice; return it once", file);
-    graph->mark_output(tensor.value);
+    recording->add(MarkedOutput{tensor.value});
   }
 }
 
+/// What the child hands over.
+struct Reading {
+  Recording recording;
+  std::map<std::string, std::string> ties;
+  std::map<std::string, int64_t> counters;
+};
+
 /// Parameters that forward() never reads stay as they are, and are saved with the others.
-void add_unread_weights(const torch::jit::Module& module, ImportedModel* model) {
+void add_unread_weights(const torch::jit::Module& module, Reading* reading) {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.is_floating_point() || tensor.layout() != at::kStrided) return;
-    for (const Parameter& parameter : model->graph.parameters()) {
+    for (const Parameter& parameter : reading->recording.graph().parameters()) {
       if (parameter.name == name) return;
       if (!parameter.initial.given.is_alias_of(tensor)) continue;
-      model->ties[name] = parameter.name;
+      reading->ties[name] = parameter.name;
       return;
     }
-    model->graph.add_parameter({name,
-                                tensor.sizes().vec(),
-                                ParameterRole::kFrozen,
-                                {Initial::Kind::kGiven, 0, tensor.detach()}});
+    reading->recording.add(Parameter{name,
+                                     tensor.sizes().vec(),
+                                     ParameterRole::kFrozen,
+                                     {Initial::Kind::kGiven, 0, tensor.detach()}});
   };
   for (const auto& item : module.named_parameters()) add(item.name, item.value);
   for (const auto& item : module.named_buffers()) add(item.name, item.value);
 }
 
-ImportedModel import_module(const std::string& path, const Shape& input) {
-  ImportedModel model;
-  check_archive(path);
-  const torch::jit::Module module = load_module(path);
-  const ValueId image = model.graph.add_input("image", ValueType::image(input));
-  const std::string file = std::filesystem::path(path).filename().string();
-  Interpreter interpreter(model.graph, file);
+/// In the child.
+Reading read_module(const ModelFile& model, const Shape& input) {
+  Reading reading;
+  const torch::jit::Module module = load_module(model.bytes(), model.path());
+  const ValueId image = reading.recording.add(AddedInput{"image", input});
+  const std::string file = std::filesystem::path(model.path()).filename().string();
+  Interpreter interpreter(reading.recording, file);
   try {
-    mark_outputs(interpreter.run(module, image), file, &model.graph);
+    mark_outputs(interpreter.run(module, image), file, &reading.recording);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -85,21 +93,70 @@ ImportedModel import_module(const std::string& path, const Shape& input) {
     throw_error<InvalidInput>("[{}] its code does not hold together: {}", file,
                               words.substr(0, words.find('\n')));
   }
-  model.ties = interpreter.ties();
-  add_unread_weights(module, &model);
-  model.graph = prune(model.graph, Losses::kKeep);
-  model.counters = interpreter.counters();
+  reading.ties = interpreter.ties();
+  add_unread_weights(module, &reading);
+  reading.counters = interpreter.counters();
+  return reading;
+}
+
+constexpr int64_t kMostNames = 1 << 20;
+
+template <class Value>
+void write_map(const std::map<std::string, Value>& map, PlainWriter& write) {
+  write(static_cast<int64_t>(map.size()));
+  for (const auto& [name, value] : map) write(name, value);
+}
+
+template <class Value>
+std::map<std::string, Value> read_map(PlainReader& read) {
+  std::map<std::string, Value> map;
+  for (int64_t left = read.within(0, kMostNames); left > 0; --left) {
+    std::string name;
+    read(name);
+    read(map[name]);
+  }
+  return map;
+}
+
+ImportedModel receive_model(ChildAnswer& answer, int64_t most_bytes) {
+  PlainReader read([&](void* data, size_t bytes) {
+    for (size_t done = 0; done < bytes;) {
+      const size_t more = answer.read_some(static_cast<char*>(data) + done, bytes - done);
+      if (more == 0) throw_error<InvalidInput>("it ends too early");
+      done += more;
+    }
+  });
+  ImportedModel model;
+  model.graph = prune(read_recording(read, most_bytes).graph(), Losses::kKeep);
+  model.ties = read_map<std::string>(read);
+  model.counters = read_map<int64_t>(read);
   return model;
 }
 
 }  // namespace
 
-ImportedModel import_torchscript(const std::string& path, const Shape& input) {
-  check_is_file(path);
-  TrialLimits limits;
-  limits.memory_bytes += 6 * static_cast<int64_t>(std::filesystem::file_size(path));
-  try_in_child(path, limits, [&] { import_module(path, input); });
-  return import_module(path, input);
+ImportedModel import_torchscript(const std::string& path, const Shape& input,
+                                 WithoutFilter without_filter) {
+  const ModelFile file(path);
+  const auto work = [&](const SendBytes& send) {
+    const Reading reading = read_module(file, input);
+    std::string buffer;  // few large writes
+    PlainWriter write([&](const void* data, size_t bytes) {
+      buffer.append(static_cast<const char*>(data), bytes);
+      if (buffer.size() < (1 << 16)) return;
+      send(buffer.data(), buffer.size());
+      buffer.clear();
+    });
+    write_recording(reading.recording, write);
+    write_map(reading.ties, write);
+    write_map(reading.counters, write);
+    send(buffer.data(), buffer.size());
+  };
+  ImportedModel model;
+  ask_closed_child(path, file.limits(), without_filter, work, [&](ChildAnswer& answer) {
+    model = receive_model(answer, file.limits().memory_bytes);
+  });
+  return model;
 }
 
 bool names_a_file(const std::string& model) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tessera/graph/graph.h"
+#include "tessera/import/closed_child.h"
 
 namespace tessera {
 
@@ -25,15 +26,17 @@ struct ImportedModel {
 };
 
 /// Throws InvalidInput for a file that cannot be read or does not fit the input, Unsupported for
-/// code that Tessera cannot cut. Reads the file in a child process first (see trial.h).
-ImportedModel import_torchscript(const std::string& path, const Shape& input);
+/// code that Tessera cannot cut. Only a closed child loads the file (closed_child.h).
+ImportedModel import_torchscript(const std::string& path, const Shape& input,
+                                 WithoutFilter without_filter = WithoutFilter::kRefuse);
 
 /// Writes the file `original` again with the weights `values` (as graph.parameters()), after
 /// `steps` training steps; torch.jit.load and load_state_dict take it. Atomically. Throws
-/// InvalidInput where the file no longer has the weights.
+/// InvalidInput where the file no longer has the weights. Only a closed child loads `original`.
 void save_torchscript(const std::string& original, const std::string& path, const Graph& graph,
                       const std::map<std::string, int64_t>& counters,
-                      const std::vector<at::Tensor>& values, int64_t steps);
+                      const std::vector<at::Tensor>& values, int64_t steps,
+                      WithoutFilter without_filter = WithoutFilter::kRefuse);
 
 /// The PyTorch operators that a model may use and what each becomes, as Markdown tables.
 std::string operator_table();

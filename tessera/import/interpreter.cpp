@@ -66,7 +66,7 @@ std::vector<Symbol> Interpreter::run_block(const torch::jit::Block& block) {
 
 void Interpreter::run_node(const Node& node) {
   if (++num_steps_ > kMaxSteps) refuse(node, "the code takes more than 400000 steps for one image");
-  if (graph_.nodes().size() > kMaxOperators)
+  if (graph_.graph().nodes().size() > kMaxOperators)
     refuse(node, "the code makes more than 10000 operators for one image");
   namespace prim = c10::prim;
   if (node.kind() == prim::If) return run_if(node);
@@ -250,7 +250,7 @@ ParameterId Interpreter::add_weight(const WeightSymbol& weight, ParameterRole ro
                       role,
                       {Initial::Kind::kGiven, 0, weight.tensor.detach()}};
   parameter.persistent = weight.persistent;
-  return graph_.add_parameter(parameter);
+  return graph_.add(parameter);
 }
 
 WeightSymbol Interpreter::constant(const at::Tensor& tensor) {

@@ -1,5 +1,5 @@
 #pragma once
-// Walks the inlined graph of a TorchScript module once, for one input shape, and adds to a Graph
+// Walks the inlined graph of a TorchScript module once, for one input shape, and adds to a graph
 // what the code does to tensors. Nothing of the user's code computes: conditions, loops and sizes
 // are known numbers, and tensors are only names for values of the graph.
 //
@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tessera/graph/graph.h"
+#include "tessera/import/recording.h"
 #include "tessera/import/symbol.h"
 
 namespace tessera {
@@ -23,7 +23,7 @@ namespace tessera {
 class Interpreter {
  public:
   /// `file` is named in messages.
-  Interpreter(Graph& graph, std::string file) : graph_(graph), file_(std::move(file)) {}
+  Interpreter(Recording& graph, std::string file) : graph_(graph), file_(std::move(file)) {}
 
   /// What forward() returns for the image. Throws Unsupported or InvalidInput with the operator,
   /// its place in the user's source, and a remedy.
@@ -37,7 +37,7 @@ class Interpreter {
 
   // For Call.
 
-  Graph& graph() { return graph_; }
+  Recording& graph() { return graph_; }
   ParameterId add_weight(const WeightSymbol& weight, ParameterRole role);
   /// A tensor of the module's code as a frozen weight.
   WeightSymbol constant(const at::Tensor& tensor);
@@ -67,7 +67,7 @@ class Interpreter {
   void bind(const Node& node, size_t output, Symbol symbol);
   void bind_all(const Node& node, const std::vector<Symbol>& symbols);
 
-  Graph& graph_;
+  Recording& graph_;
   std::string file_;
   std::unordered_map<const torch::jit::Value*, Symbol> symbols_;
   std::map<std::string, int64_t> counters_;

@@ -80,7 +80,7 @@ Shape resolve(Call& call, Shape wanted, int64_t volume) {
 
 /// Takes away and puts in axes of size 1, from the end to the front.
 ValueId with_unit_axes(Call& call, ValueId value, const Shape& wanted) {
-  Graph& graph = call.graph();
+  Recording& graph = call.graph();
   const Shape had = call.type(value).shape();
   for (int axis = static_cast<int>(had.size()) - 1; axis >= 1; --axis)
     if (had[axis] == 1) value = squeeze(graph, value, call.name("squeeze"), axis);

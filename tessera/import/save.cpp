@@ -7,6 +7,7 @@
 #include "tessera/files/atomic_file.h"
 #include "tessera/import/archive.h"
 #include "tessera/import/import.h"
+#include "tessera/import/model_file.h"
 
 namespace tessera {
 namespace {
@@ -31,43 +32,54 @@ void copy_weights(const std::string& file, const Graph& graph,
   }
 }
 
-// LibTorch hears of no failed write: it would end the archive in a destructor, which fails again
-// and so ends the process. What follows the failure is dropped instead.
-void write_module(const torch::jit::Module& module, OutputFile& file) {
+/// In the child: the file with other weights.
+torch::jit::Module with_weights(const ModelFile& original, const Graph& graph,
+                                const std::map<std::string, int64_t>& counters,
+                                const std::vector<at::Tensor>& values, int64_t steps) {
+  torch::jit::Module module = load_module(original.bytes(), original.path());
+  std::map<std::string, at::Tensor> state = state_of(module);
+  copy_weights(original.path(), graph, values, state);
+  for (const auto& [name, per_step] : counters)
+    if (const auto found = state.find(name); found != state.end())
+      found->second.add_(per_step * steps);
+  return module;
+}
+
+/// Reads to the end, so that the child's own word is heard; returns why the file was not written.
+std::exception_ptr append_all(ChildAnswer& answer, OutputFile& file) {
   std::exception_ptr failure;
-  torch::jit::ExportModule(module, [&](const void* data, size_t bytes) {
+  std::vector<char> block(1 << 20);
+  while (const size_t bytes = answer.read_some(block.data(), block.size())) {
     try {
-      if (!failure) file.append(data, bytes);
+      if (!failure) file.append(block.data(), bytes);
     } catch (...) {
       failure = std::current_exception();
     }
-    return bytes;
-  });
-  if (failure) std::rethrow_exception(failure);
+  }
+  return failure;
 }
 
 }  // namespace
 
 void save_torchscript(const std::string& original, const std::string& path, const Graph& graph,
                       const std::map<std::string, int64_t>& counters,
-                      const std::vector<at::Tensor>& values, int64_t steps) {
-  check_archive(original);
-  torch::jit::Module module = load_module(original);
-  const c10::NoGradGuard no_grad;
-  std::map<std::string, at::Tensor> state = state_of(module);
-  copy_weights(original, graph, values, state);
-  for (const auto& [name, per_step] : counters)
-    if (const auto found = state.find(name); found != state.end())
-      found->second.add_(per_step * steps);
-  try {
-    write_file_atomically(path, [&](OutputFile& file) { write_module(module, file); });
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const std::string words = error.what();
-    throw_error<InvalidInput>("[{}] cannot be written: {}", path,
-                              words.substr(0, words.find('\n')));
-  }
+                      const std::vector<at::Tensor>& values, int64_t steps,
+                      WithoutFilter without_filter) {
+  const ModelFile model(original);
+  const auto work = [&](const SendBytes& send) {
+    const c10::NoGradGuard no_grad;
+    torch::jit::ExportModule(with_weights(model, graph, counters, values, steps),
+                             [&](const void* data, size_t bytes) {
+                               send(data, bytes);
+                               return bytes;
+                             });
+  };
+  write_file_atomically(path, [&](OutputFile& file) {
+    std::exception_ptr not_written;
+    ask_closed_child(original, model.limits(), without_filter, work,
+                     [&](ChildAnswer& answer) { not_written = append_all(answer, file); });
+    if (not_written) std::rethrow_exception(not_written);
+  });
 }
 
 }  // namespace tessera

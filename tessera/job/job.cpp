@@ -23,7 +23,8 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   check_job_config(config);
   Job job;
   job.real = config.dtype ? parse_dtype(*config.dtype) : otherwise;
-  job.model = load_model({config.model, config.input, config.loss, config.output_weights});
+  job.model = load_model(
+      {config.model, config.input, config.loss, config.output_weights, config.trust_model});
   job.plan = choose_plan(config, job.graph());
   check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
   if (config.norm == "micro-batch")

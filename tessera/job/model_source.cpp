@@ -17,6 +17,10 @@ std::string fitting_loss(const Graph& graph) {
   return output.num_axes() >= 2 && output.channels() > 1 ? "cross_entropy" : "bce";
 }
 
+WithoutFilter without_filter(bool trusted) {
+  return trusted ? WithoutFilter::kGoOn : WithoutFilter::kRefuse;
+}
+
 bool is_module_file(const std::string& path) { return path.ends_with(".pt"); }
 
 }  // namespace
@@ -33,8 +37,13 @@ LoadedModel load_model(const ModelSource& source) {
       throw_error<InvalidInput>(
           "[--input] {} has {} axes; give batch x channels x 1 to 3 spatial sizes", source.input,
           input.size());
-    ImportedModel imported = import_torchscript(source.model, input);
-    loaded = {std::move(imported.graph), source.model, source.model, std::move(imported.ties),
+    ImportedModel imported =
+        import_torchscript(source.model, input, without_filter(source.trusted));
+    loaded = {std::move(imported.graph),
+              source.model,
+              source.model,
+              source.trusted,
+              std::move(imported.ties),
               std::move(imported.counters)};
   } else {
     loaded.graph = build_model(source.model, input);
@@ -59,7 +68,8 @@ LoadedModel load_model(const ModelSource& source) {
 void save_model_weights(const std::string& path, const LoadedModel& model,
                         const std::vector<at::Tensor>& values, int64_t steps) {
   if (is_module_file(path))
-    save_torchscript(model.file, path, model.graph, model.counters, values, steps);
+    save_torchscript(model.file, path, model.graph, model.counters, values, steps,
+                     without_filter(model.trusted));
   else
     save_weights(path, model.graph, values, model.ties);
 }

@@ -15,12 +15,14 @@ struct ModelSource {
   std::string input;           // 1x3x512x512; empty: the zoo model's own
   std::string loss;            // see loss_spec.h; empty: the model's own, or what fits its outputs
   std::string output_weights;  // 1,0.4: of the losses of several outputs
+  bool trusted = false;        // read a file also where its code cannot be closed in
 };
 
 struct LoadedModel {
   Graph graph;                              // with losses
   std::string name;                         // as the user wrote it
   std::string file;                         // empty: from the zoo
+  bool trusted = false;                     // see ModelSource
   std::map<std::string, std::string> ties;  // see ImportedModel
   std::map<std::string, int64_t> counters;  // see ImportedModel
 };

@@ -1,6 +1,7 @@
 #include "tessera/runtime/caching_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <torch/version.h>
 
@@ -81,6 +82,10 @@ class BlockCache {
     return system_bytes_;
   }
 
+  /// Around a fork: a thread that the child does not have must not hold the lock there.
+  void hold() { mutex_.lock(); }
+  void let_go() { mutex_.unlock(); }
+
  private:
   Header* from_system(int64_t capacity) {
     const int64_t total = capacity + static_cast<int64_t>(sizeof(Header));
@@ -151,6 +156,7 @@ void install_caching_allocator() {
   static CachingAllocator* allocator = [] {
     auto* created = new CachingAllocator;
     c10::SetAllocator(c10::DeviceType::CPU, created, /*priority=*/1);
+    pthread_atfork([] { cache().hold(); }, [] { cache().let_go(); }, [] { cache().let_go(); });
     return created;
   }();
   (void)allocator;

@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     archives,
     control_flow,
     files,
+    hostile,
     networks,
     pickles,
     sharing,

@@ -1,0 +1,162 @@
+// A graph that went through plain data is the same graph; data that does not hold together is
+// refused.
+
+#include "tessera/import/recording.h"
+
+#include <gtest/gtest.h>
+
+#include "tessera/base/random.h"
+#include "tessera/import/recorded_builders.h"
+#include "tests/unit/refusal.h"
+
+namespace tessera::recording_test {
+namespace {
+
+std::string bytes_of(const Recording& recording) {
+  std::string bytes;
+  PlainWriter write(
+      [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); });
+  write_recording(recording, write);
+  return bytes;
+}
+
+Recording read_back(const std::string& bytes, int64_t most_bytes = 1 << 20) {
+  size_t done = 0;
+  PlainReader read([&](void* data, size_t size) {
+    if (size > bytes.size() - done) throw_error<InvalidInput>("it ends too early");
+    bytes.copy(static_cast<char*>(data), size, done);
+    done += size;
+  });
+  return read_recording(read, most_bytes);
+}
+
+/// All that distinguishes two graphs.
+std::string description(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes())
+    text +=
+        fmt::format("{} {} {} [{}] [{}] [{}] {}\n", node.name, node.op->kind(), node.op->settings(),
+                    fmt::join(node.inputs, " "), fmt::join(node.parameters, " "),
+                    fmt::join(node.buffers, " "), to_string(node.types.output));
+  for (const Parameter& parameter : graph.parameters())
+    text +=
+        fmt::format("{} {} {} {} {}\n", parameter.name, to_string(parameter.shape),
+                    static_cast<int>(parameter.role), parameter.persistent,
+                    parameter.initial.given.defined() ? parameter.initial.given.sum().item<double>()
+                                                      : parameter.initial.value);
+  return text + fmt::format("{}", fmt::join(graph.outputs(), " "));
+}
+
+/// Every builder at least once, with options that are not the default ones.
+Recording recording_of_all() {
+  Recording graph;
+  const ValueId image = graph.add(AddedInput{"image", {2, 4, 16, 16}});
+  Parameter weight{"w.weight", {6, 2, 3, 3}, ParameterRole::kFrozen, {}};
+  weight.initial = {Initial::Kind::kGiven, 0, at::arange(108, at::kDouble).reshape({6, 2, 3, 3})};
+  weight.persistent = false;
+  graph.add(weight);
+  graph.add(AddedAlias{"conv#1.weight", 0});
+  ConvolutionOptions conv;
+  conv.out_channels = 6;
+  conv.kernel = {3, 3};
+  conv.stride = {2, 1};
+  conv.dilation = {1, 2};
+  conv.padding = {1, 0};
+  conv.padding_high = {2, 1};
+  conv.groups = 2;
+  conv.bias = false;
+  ValueId x = convolution(graph, image, "conv#1", conv);
+  x = batch_norm(graph, x, "bn", {.epsilon = 1e-3, .momentum = 0.3, .affine = false});
+  x = group_norm(graph, x, "gn", {.groups = 3, .epsilon = 1e-4});
+  x = instance_norm(graph, x, "in", {.momentum = 0.2, .affine = true, .track_running = true});
+  x = layer_norm(graph, x, "ln", {.over = LayerNormOptions::Over::kSample, .epsilon = 1e-4});
+  x = dropout(graph, x, "drop", {0.25});
+  x = pointwise(graph, x, "act", {PointwiseFunction::kHardtanh, -1, 6});
+  x = prelu(graph, x, "prelu", {6, 0.1});
+  x = relu(graph, x, "relu");
+  const ValueId sum = arithmetic(graph, x, x, "sum", Arithmetic::kMaximum);
+  x = arithmetic_with_parameter(graph, sum, "scale", Arithmetic::kSubtract,
+                                {.shape = {6, 1, 1}, .side = ParameterOperand::Side::kLeft});
+  x = pad(graph, x, "pad", {{1, 2}, {0, 1}, PadOptions::Mode::kReflect, 0});
+  PoolOptions pool;
+  pool.kernel = {2, 2};
+  pool.stride = {2, 2};
+  pool.ceil_mode = true;
+  x = max_pool(graph, x, "max", pool);
+  pool.count_include_pad = false;
+  pool.padding = {1};
+  x = average_pool(graph, x, "mean", pool);
+  InterpolateOptions resize;
+  resize.mode = InterpolationMode::kLinear;
+  resize.corners = Corners::kAligned;
+  resize.size = {8, 8};
+  x = interpolate(graph, x, "resize", resize);
+  TransposedConvolutionOptions up;
+  up.out_channels = 8;
+  up.kernel = {2, 2};
+  up.stride = {2, 2};
+  up.groups = 2;
+  x = transposed_convolution(graph, x, "up", up);
+  x = channel_shuffle(graph, x, "shuffle", 4);
+  x = pixel_shuffle(graph, x, "larger", 2);
+  x = pixel_unshuffle(graph, x, "smaller", 4);
+  x = slice(graph, x, "part", {.axis = 1, .begin = 1, .end = 9, .step = 2});
+  x = concat(graph, {x, x}, "cat", 1);
+  x = softmax(graph, x, "soft", {SoftmaxOptions::Form::kLogSoftmax});
+  x = adaptive_average_pool(graph, x, "to4", {{4, 4}});
+  x = adaptive_max_pool(graph, x, "to2", {{2, 2}});
+  const ValueId peak = amax(graph, x, "peak", {{2, 3}});
+  const ValueId least = channel_reduction(graph, x, "least", {ChannelReductionOptions::How::kMax});
+  x = spatial_reduction(graph, least, "all", {SpatialReductionOptions::How::kSum, {}, true});
+  x = squeeze(graph, x, "squeeze", 3);
+  x = unsqueeze(graph, x, "unsqueeze", 3);
+  graph.add(MarkedOutput{x});
+  x = linear(graph, flatten(graph, peak), "head", {5, true});
+  graph.add(MarkedOutput{x});
+  return graph;
+}
+
+TEST(Recording, AGraphOfAllBuildersComesBackAsItWas) {
+  const Recording graph = recording_of_all();
+  std::set<Builder> used;
+  for (const auto& statement : graph.statements())
+    if (const auto* call = std::get_if<BuilderCall>(&statement)) used.insert(call->builder);
+  EXPECT_EQ(used.size(), static_cast<size_t>(kLastBuilder) + 1) << "a builder is not tried here";
+  const std::string bytes = bytes_of(graph);
+  const Recording again = read_back(bytes);
+  EXPECT_EQ(description(again.graph()), description(graph.graph()));
+  EXPECT_EQ(bytes_of(again), bytes);
+  EXPECT_TRUE(at::equal(again.graph().parameters()[0].initial.given,
+                        graph.graph().parameters()[0].initial.given));
+}
+
+TEST(Recording, WeightsHaveALimit) {
+  const std::string bytes = bytes_of(recording_of_all());
+  EXPECT_NO_THROW(read_back(bytes, 108 * 8));
+  expect_refusal([&] { read_back(bytes, 108 * 8 - 1); }, "more memory than the file allows");
+}
+
+TEST(Recording, WhatIsNotThereCannotBeNamed) {
+  Recording graph;
+  graph.add(AddedInput{"image", {1, 1, 4, 4}});
+  expect_refusal([&] { relu(graph, 7, "act"); }, "there is no value 7");
+  expect_refusal([&] { relu(graph, -1, "act"); }, "there is no value -1");
+  expect_refusal([&] { graph.add(AddedAlias{"a", 0}); }, "there is no parameter 0");
+  expect_refusal([&] { graph.add(MarkedOutput{1}); }, "there is no value 1");
+  expect_refusal([&] { graph.add(AddedInput{"image", {1, 1}}); }, "2 axes");
+  expect_refusal(
+      [&] {
+        graph.add(BuilderCall{Builder::kSlice, {0}, "s", "short"});
+      },
+      "options are missing");
+  expect_refusal([&] { graph.add(BuilderCall{Builder::kRelu, {0, 0}, "r", ""}); }, "2 inputs");
+}
+
+TEST(Recording, EveryCutIsRefused) {
+  const std::string bytes = bytes_of(recording_of_all());
+  for (size_t size = 0; size < bytes.size(); size += 1 + size / 16)
+    EXPECT_THROW(read_back(bytes.substr(0, size)), InvalidInput) << size;
+}
+
+}  // namespace
+}  // namespace tessera::recording_test
