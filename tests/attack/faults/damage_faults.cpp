@@ -74,8 +74,8 @@ void damage_checkpoints(Scene& scene) {
 void delete_checkpoint_at_start(Scene& scene) {
   leave_a_run(scene);
   scene.checkpoints_are_damaged();
-  const auto program = scene.start(scene.train());
   Moment moment(scene);
+  const auto program = scene.start(scene.train());
   moment.await(*program);
   const std::vector<std::string> all = checkpoints(scene.run());
   if (!all.empty()) {

@@ -13,9 +13,11 @@ std::string size_option(int64_t kibibytes) { return fmt::format("size={}k", kibi
 
 }  // namespace
 
-SmallDisk::SmallDisk(const std::string& folder, int64_t kibibytes) : folder_(folder) {
+SmallDisk::SmallDisk(const std::string& folder, int64_t kibibytes, DiskAccess access)
+    : folder_(folder) {
   std::filesystem::create_directories(folder);
-  if (mount("tessera", folder.c_str(), "tmpfs", 0, size_option(kibibytes).c_str()) != 0)
+  const unsigned long flags = access == DiskAccess::kReadOnly ? MS_RDONLY : 0;
+  if (mount("tessera", folder.c_str(), "tmpfs", flags, size_option(kibibytes).c_str()) != 0)
     error_ = errno;
 }
 
@@ -26,10 +28,6 @@ SmallDisk::~SmallDisk() {
 bool SmallDisk::resize(int64_t kibibytes) {
   return mount("tessera", folder_.c_str(), "tmpfs", MS_REMOUNT, size_option(kibibytes).c_str()) ==
          0;
-}
-
-bool SmallDisk::make_read_only() {
-  return mount("tessera", folder_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0;
 }
 
 }  // namespace tessera

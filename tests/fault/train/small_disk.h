@@ -7,10 +7,13 @@
 
 namespace tessera {
 
+enum class DiskAccess { kReadWrite, kReadOnly };
+
 class SmallDisk {
  public:
   /// Makes the folder where it is missing.
-  SmallDisk(const std::string& folder, int64_t kibibytes);
+  SmallDisk(const std::string& folder, int64_t kibibytes,
+            DiskAccess access = DiskAccess::kReadWrite);
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
   ~SmallDisk();
@@ -18,8 +21,6 @@ class SmallDisk {
   /// Why there is none, as errno; 0 where all is well.
   int error() const { return error_; }
   bool resize(int64_t kibibytes);
-  /// Nothing can be written to it any more. False where somebody has a file open for writing.
-  bool make_read_only();
 
  private:
   std::string folder_;
