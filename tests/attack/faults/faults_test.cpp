@@ -23,7 +23,7 @@ namespace {
 LaunchedBy launch_of(const Fault& fault, uint64_t seed) {
   if (fault.needs == Needs::kMpi) return LaunchedBy::kMpi;
   const uint64_t round = seed / fault_table().size();
-  return mpirun_is_installed() && (round + seed) % 10 == 0 ? LaunchedBy::kMpi
+  return mpirun_is_installed() && (round + seed) % 20 == 0 ? LaunchedBy::kMpi
                                                            : LaunchedBy::kThreads;
 }
 

@@ -23,6 +23,7 @@ void sleep_into_prediction(Scene& scene) {
 
 void kill_prediction(Scene& scene) {
   const int signals[] = {SIGKILL, SIGTERM, SIGINT};
+  if (scene.below(2) == 0) scene.leave_older_prediction();
   for (int64_t left = 1 + scene.below(2); left > 0; --left) {
     const int number = signals[scene.below(3)];
     const auto program = scene.start(scene.predict());
@@ -37,6 +38,7 @@ void limit_prediction(Scene& scene) {
   ProgramOptions options;
   options.most_file_bytes = scene.below(100'000);
   scene.note(fmt::format("at most {} bytes a file", *options.most_file_bytes));
+  if (scene.below(2) == 0) scene.leave_older_prediction();
   scene.play(scene.predict(), {2, 3}, options);
   scene.expect_whole_prediction();
 }

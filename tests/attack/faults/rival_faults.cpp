@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
@@ -16,12 +17,20 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-/// One of them has the folder, and the other one does not disturb it.
+/// One of them has the folder, and the other one does not disturb it, not even while the first one
+/// stands still.
 void start_two_runs(Scene& scene) {
   if (scene.below(2) == 0) scene.train_a_part();
   const auto first = scene.start(scene.train());
   std::this_thread::sleep_for(std::chrono::milliseconds(scene.below(3) * scene.below(300)));
+  const bool pauses = scene.below(3) == 0;
+  if (pauses) first->signal(SIGSTOP);
   const auto second = scene.start(scene.train());
+  if (pauses) {
+    scene.note("the first one stands still meanwhile");
+    second->wait();
+    first->signal(SIGCONT);
+  }
   const int first_code = scene.expect_end(*first, {2});
   const int second_code = scene.expect_end(*second, {2});
   if (first_code != 0 && second_code != 0) scene.complain("neither of the two runs has done it");

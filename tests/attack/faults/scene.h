@@ -64,6 +64,8 @@ class Scene {
   /// leaves nothing behind and has touched nothing else.
   void expect_training_recovers();
   void expect_prediction_recovers();
+  /// An earlier prediction's file, which the next one replaces or leaves.
+  void leave_older_prediction();
   /// A prediction's file is there whole, as it was before, or not at all.
   void expect_whole_prediction();
 

@@ -42,7 +42,8 @@ void kill_run(Scene& scene) {
 /// that at any time.
 void stop_run(Scene& scene) {
   for (int64_t left = 1 + scene.below(2); left > 0; --left) {
-    const int number = scene.below(2) == 0 ? SIGINT : SIGTERM;
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    const int number = numbers[scene.below(3)];
     const bool twice = scene.below(3) == 0;
     scene.note(fmt::format("signal {}{}", number, twice ? ", twice" : ""));
     Moment moment(scene);
