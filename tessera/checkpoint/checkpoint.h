@@ -49,7 +49,8 @@ class CheckpointStore {
 
   /// Writes a checkpoint and returns its path. One of the same step is replaced. Older ones are
   /// removed only once the new one is safe; if it fails, all are as before. Those of higher steps
-  /// (a run that went back) count for nothing and stay until the run has passed them.
+  /// (a run that went back) count for nothing and stay until the run has passed them. A folder that
+  /// has taken the place of the claimed one is refused: it may be another run's.
   std::string save(const TrainingState& state, bool is_best);
 
   /// The checkpoint with the highest step that is whole, all bytes checked; a warning names the

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,19 @@ int lock_folder(const std::string& folder) {
   return descriptor;
 }
 
+// The lock stays with the folder that was locked. One that has taken its place may be another
+// run's.
+void check_still_there(const std::string& folder, int descriptor, int64_t step) {
+  struct stat named, locked;
+  if (::stat(folder.c_str(), &named) == 0 && ::fstat(descriptor, &locked) == 0 &&
+      named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
+    return;
+  throw_error<InvalidInput>(
+      "[checkpoint] step {} is not saved: {} was removed or replaced while this run had it; put it "
+      "back and start the run again",
+      step, folder);
+}
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(std::string folder, int keep_last, Warn warn)
@@ -64,6 +78,7 @@ void CheckpointStore::claim() {
 std::string CheckpointStore::save(const TrainingState& state, bool is_best) {
   TESSERA_CHECK(state.step >= 0, "step {}", state.step);
   claim();
+  check_still_there(folder_, claim_, state.step);
   CheckpointName name{state.step, 0};
   for (const CheckpointName& known : scan_checkpoints(folder_))
     if (known.step == name.step) name.revision = std::max(name.revision, known.revision + 1);

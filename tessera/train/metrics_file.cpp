@@ -1,5 +1,6 @@
 #include "tessera/train/metrics_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -25,22 +26,30 @@ std::string number(double value) {
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
+[[noreturn]] void refuse_row(const std::string& path, int line, const std::string& row,
+                             const std::string& reason) {
+  throw_error<InvalidInput>("[metrics] {}:{}: \"{}\" {}; remove the file or the row", path, line,
+                            row, reason);
+}
+
 int64_t step_of(const std::string& row, const std::string& path, int line) {
   int64_t step = 0;
   const char* const end = row.data() + row.size();
   const auto [rest, error] = std::from_chars(row.data(), end, step);
   if (error != std::errc() || (rest != end && *rest != ','))
-    throw_error<InvalidInput>(
-        "[metrics] {}:{}: \"{}\" does not start with a step; remove the file or the row", path,
-        line, row);
+    refuse_row(path, line, row, "does not start with a step");
   return step;
 }
 
-/// The whole rows of `text` up to the step, under the header `head`.
+int64_t num_cells(const std::string& row) { return 1 + std::count(row.begin(), row.end(), ','); }
+
+/// The whole rows of `text` up to the step, under the header `head`. A file that no run could have
+/// written is refused: what it lost cannot be told.
 std::string keep_rows(const std::string& text, const std::string& head, int64_t last_step,
                       const std::string& path) {
   std::string kept = head + "\n";
   int line = 1;
+  int64_t step_before = 0;
   for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
        begin = end + 1, ++line) {
     const std::string row = text.substr(begin, end - begin);
@@ -49,7 +58,15 @@ std::string keep_rows(const std::string& text, const std::string& head, int64_t 
           "[metrics] {} has the columns {}, this run writes {}; give another run folder, or remove "
           "the file",
           path, row, head);
-    if (line > 1 && step_of(row, path, line) <= last_step) kept += row + "\n";
+    if (line == 1) continue;
+    const int64_t step = step_of(row, path, line);
+    if (num_cells(row) != num_cells(head))
+      refuse_row(path, line, row,
+                 fmt::format("has {} cells, the header has {}", num_cells(row), num_cells(head)));
+    if (step <= step_before)
+      refuse_row(path, line, row, fmt::format("comes after step {}", step_before));
+    step_before = step;
+    if (step <= last_step) kept += row + "\n";
   }
   return kept;
 }

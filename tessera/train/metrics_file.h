@@ -20,7 +20,8 @@ class MetricsFile {
  public:
   /// Starts a new file; or, with `resumed_at`, keeps the rows up to that step (and makes the file
   /// where there is none). A last row that a kill cut short is dropped. Throws InvalidInput where
-  /// the columns differ from the file's, a line is not a row, or the file cannot be written.
+  /// the columns differ from the file's, a line is not a row, steps do not ascend, or the file
+  /// cannot be written.
   MetricsFile(const std::string& path, const std::vector<std::string>& columns,
               std::optional<int64_t> resumed_at);
 

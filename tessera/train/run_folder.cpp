@@ -7,7 +7,6 @@
 #include "tessera/base/error.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/folder.h"
-#include "tessera/files/temporary_file.h"
 #include "tessera/train/machine.h"
 
 namespace tessera {
@@ -55,10 +54,7 @@ void write_in_run(const std::function<void()>& write) {
 RunFolder::RunFolder(const std::string& path) : path_(path) {
   if (path.empty())
     throw_error<InvalidInput>("[run folder] the path is empty; give one with --run");
-  write_in_run([&] {
-    make_folder(path);
-    TemporaryFile(file("run.json")).file().append("\n");  // a trial, removed at once
-  });
+  write_in_run([&] { make_folder(path); });
 }
 
 std::string RunFolder::file(const std::string& name) const {
@@ -75,7 +71,8 @@ void RunFolder::write_description(const RunDescription& description) const {
   if (description.resumed_at) {
     Json before = read_description(file("run.json"));
     Json resumed = Json::array();
-    if (before.contains("resumed")) resumed = std::move(before["resumed"]);
+    if (before.contains("resumed") && before["resumed"].is_array())
+      resumed = std::move(before["resumed"]);
     if (before.contains("first_start"))
       json["first_start"] = std::move(before["first_start"]);
     else if (before.is_object())

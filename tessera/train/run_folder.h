@@ -28,8 +28,8 @@ struct RunDescription {
 
 class RunFolder {
  public:
-  /// Makes the folder with its parents where it is missing, and tries to write in it. Throws
-  /// InvalidInput.
+  /// Makes the folder with its parents where it is missing. Writes nothing into it, for another run
+  /// may have it. Throws InvalidInput.
   explicit RunFolder(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -1,42 +1,15 @@
 // A disk that is full and a folder that cannot be written: a clear message, exit code 2, and what
 // was saved before is still whole.
 
-#include <fmt/format.h>
-#include <sys/mount.h>
-
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 
+#include "tests/fault/train/small_disk.h"
 #include "tests/fault/train/train_fault.h"
 
 namespace tessera::disk_test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class Disk : public TrainFault {};
-
-/// A file system of its own size, gone with the object.
-class SmallDisk {
- public:
-  SmallDisk(const std::string& folder, int64_t kibibytes) : folder_(folder) {
-    fs::create_directories(folder);
-    if (mount("tessera", folder.c_str(), "tmpfs", 0, size(kibibytes).c_str()) != 0) error_ = errno;
-  }
-  ~SmallDisk() {
-    if (error_ == 0) umount2(folder_.c_str(), MNT_DETACH);
-  }
-  int error() const { return error_; }
-  bool grow(int64_t kibibytes) {
-    return mount("tessera", folder_.c_str(), "tmpfs", MS_REMOUNT, size(kibibytes).c_str()) == 0;
-  }
-
- private:
-  static std::string size(int64_t kibibytes) { return fmt::format("size={}k", kibibytes); }
-  std::string folder_;
-  int error_ = 0;
-};
 
 TEST_F(Disk, ThatIsFullEndsTheRunAndLosesNoCheckpoint) {
   SmallDisk disk(run(), 96);  // some checkpoints of 20 KiB, but not as many as are kept
@@ -47,7 +20,7 @@ TEST_F(Disk, ThatIsFullEndsTheRunAndLosesNoCheckpoint) {
   expect_contains(full.errors, run());
   ASSERT_FALSE(checkpoints(run()).empty());
   expect_whole_checkpoints();
-  ASSERT_TRUE(disk.grow(4096));
+  ASSERT_TRUE(disk.resize(4096));
   expect_resumes_and_finishes();
 }
 

@@ -2,56 +2,20 @@
 // gets its name, displaces an older one. No start after it finds a broken one, and the weights at
 // the end are those of a run that nobody disturbed.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <random>
 #include <thread>
 
+#include "tests/fault/train/folder_events.h"
 #include "tests/fault/train/train_fault.h"
 
 namespace tessera::killed_process_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Counts what happens to the entries of a folder, as the kernel tells it.
-class FolderEvents {
- public:
-  explicit FolderEvents(const std::string& folder)
-      : descriptor_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-    const uint32_t kinds = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-    valid_ = inotify_add_watch(descriptor_, folder.c_str(), kinds) >= 0;
-  }
-  ~FolderEvents() { close(descriptor_); }
-
-  bool valid() const { return valid_; }
-
-  /// Waits until `count` have happened since the object was made, or the program has ended.
-  bool await_events(int count, Program& program) {
-    const Clock::time_point end = Clock::now() + kLimit;
-    while (seen_ < count && !program.ended() && Clock::now() < end) {
-      pollfd waiting{descriptor_, POLLIN, 0};
-      poll(&waiting, 1, 50);
-      alignas(inotify_event) char buffer[4096];
-      const ssize_t size = read(descriptor_, buffer, sizeof(buffer));
-      for (ssize_t at = 0; at < size; ++seen_)
-        at += static_cast<ssize_t>(sizeof(inotify_event)) +
-              reinterpret_cast<const inotify_event*>(buffer + at)->len;
-    }
-    return seen_ >= count;
-  }
-
- private:
-  int descriptor_;
-  bool valid_ = false;
-  int seen_ = 0;
-};
 
 class KilledProcess : public TrainFault {
  protected:

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -153,5 +155,12 @@ std::map<int, pid_t> Program::ranks() const {
 }
 
 std::vector<pid_t> living_descendants() { return living_below(getpid()); }
+
+bool mpirun_is_installed() {
+  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(path, folder, ':');)
+    if (access((folder + "/mpirun").c_str(), X_OK) == 0) return true;
+  return false;
+}
 
 }  // namespace tessera

@@ -62,4 +62,7 @@ class Program {
 /// Descendants of this process that still live (stopped ones do, zombies do not).
 std::vector<pid_t> living_descendants();
 
+/// As the program's own `--launch mpi` needs it.
+bool mpirun_is_installed();
+
 }  // namespace tessera

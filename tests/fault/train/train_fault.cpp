@@ -1,10 +1,6 @@
 #include "tests/fault/train/train_fault.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <sstream>
 
 namespace tessera {
 namespace {
@@ -76,13 +72,6 @@ const std::string& TrainFault::undisturbed_weights() {
   }();
   EXPECT_FALSE(weights.empty());
   return weights;
-}
-
-bool mpirun_is_installed() {
-  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
-  for (std::string folder; std::getline(path, folder, ':');)
-    if (access((folder + "/mpirun").c_str(), X_OK) == 0) return true;
-  return false;
 }
 
 void expect_contains(const std::string& text, const std::string& part) {

@@ -44,9 +44,6 @@ class TrainFault : public testing::Test {
   TemporaryFolder folder_;
 };
 
-/// As the program's own `--launch mpi` needs it.
-bool mpirun_is_installed();
-
 void expect_contains(const std::string& text, const std::string& part);
 
 }  // namespace tessera

@@ -171,6 +171,23 @@ TEST(CheckpointStore, BelongsToOneRun) {
   CheckpointStore(folder.path(), 1, fail_on_warning).save(example_state(2), false);
 }
 
+/// The lock went with the old folder: without a look at the new one, two runs would write to it.
+TEST(CheckpointStore, DoesNotFollowItsNameToAnotherFolder) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.file("checkpoints");
+  CheckpointStore first(folder, 1, fail_on_warning);
+  first.save(example_state(1), false);
+  fs::rename(folder, scratch.file("moved"));
+  EXPECT_TRUE(has(refusal([&] { first.save(example_state(2), false); }),
+                  "step 2 is not saved: " + folder + " was removed or replaced"));
+  CheckpointStore second(folder, 1, fail_on_warning);
+  second.save(example_state(7), false);
+  fs::create_directory(scratch.file("checkpoints/.writing-step-000002"));
+  EXPECT_TRUE(has(refusal([&] { first.save(example_state(2), false); }), "removed or replaced"));
+  EXPECT_EQ(names_in(folder), (Names{".writing-step-000002", "step-000007"}));
+  EXPECT_EQ(names_in(scratch.file("moved")), (Names{"step-000001"}));
+}
+
 TEST(CheckpointStore, RefusesItsArguments) {
   const ScratchFolder folder;
   EXPECT_TRUE(has(refusal([&] { CheckpointStore(folder.path(), 0); }), "at least 1"));

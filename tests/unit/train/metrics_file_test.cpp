@@ -88,6 +88,20 @@ TEST(MetricsFile, RefusesAFileThatIsNotItsOwn) {
                  "metrics.csv:3: \"hello\" does not start with a step");
 }
 
+/// Steps would be there twice, or with numbers that belong elsewhere.
+TEST(MetricsFile, RefusesRowsThatNoRunHasWritten) {
+  const ScratchFolder folder;
+  const std::string path = folder / "metrics.csv";
+  write_bytes(path, "step,loss,lr\n1,0.5,0.1\n2,0.4,0.1\n2,0.4,0.1\n");
+  expect_refusal([&] { MetricsFile(path, kColumns, 2); },
+                 "metrics.csv:4: \"2,0.4,0.1\" comes after step 2; remove");
+  write_bytes(path, "step,loss,lr\n1,0.5,0.1\n3,0.4,0.1\n2,0.3,0.1\n");
+  expect_refusal([&] { MetricsFile(path, kColumns, 1); }, "comes after step 3");
+  write_bytes(path, "step,loss,lr\n1,0.50.1\n");
+  expect_refusal([&] { MetricsFile(path, kColumns, 1); },
+                 "metrics.csv:2: \"1,0.50.1\" has 2 cells, the header has 3");
+}
+
 TEST(MetricsFile, AFileThatCannotBeReadIsNoEmptyOne) {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder / "metrics.csv");

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "tessera/files/temporary_file.h"
 #include "tessera/train/machine.h"
 #include "tessera/train/metrics_file.h"
 #include "tests/unit/refusal.h"
@@ -107,6 +108,28 @@ TEST(RunFolder, ResumesOverADescriptionThatCannotBeRead) {
   EXPECT_FALSE(read_run(folder).contains("first_start"));
 }
 
+TEST(RunFolder, ResumesOverADescriptionOfAnotherForm) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  RunDescription start = description();
+  start.resumed_at = 5;
+  for (const char* other : {"3", "[]", R"({"resumed": 3})", R"({"resumed": {"at": 1}})",
+                            R"({"resumed": "text", "first_start": 7})"}) {
+    write_bytes(folder.file("run.json"), other);
+    folder.write_description(start);
+    EXPECT_EQ(read_run(folder)["resumed"].size(), 1u) << other;
+  }
+}
+
+/// Another run may have it: a second start must not come in the way of the first one's run.json.
+TEST(RunFolder, IsNotWrittenToBeforeItIsDescribed) {
+  const ScratchFolder scratch;
+  std::filesystem::create_directory(scratch / "run");
+  const TemporaryFile in_use(scratch / "run/run.json");
+  const RunFolder folder(scratch / "run");
+  expect_refusal([&] { folder.write_description(description()); }, "another process is writing it");
+}
+
 TEST(RunFolder, RefusesAFolderThatCannotBe) {
   const ScratchFolder scratch;
   write_bytes(scratch / "file", "x");
@@ -121,7 +144,8 @@ TEST(RunFolder, RefusesAFolderWithoutRights) {
   const ScratchFolder scratch;
   std::filesystem::create_directory(scratch / "closed");
   std::filesystem::permissions(scratch / "closed", std::filesystem::perms::owner_read);
-  expect_refusal([&] { RunFolder(scratch / "closed"); }, "Permission denied");
+  const RunFolder folder(scratch / "closed");
+  expect_refusal([&] { folder.write_description(description()); }, "Permission denied");
 }
 
 TEST(RunFolder, AFullDiskLeavesTheOldFile) {
