@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/comm/mpi/batch.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/comm/mpi/verdict.h"
@@ -244,7 +245,7 @@ int launch(int ranks, const std::vector<std::string>& command, const LaunchOptio
   const RecordFolder folder;
   Mpirun mpirun(command_line(ranks, command, options, folder.path()));
   const Verdict verdict = judge(wait_for_job(mpirun, folder.path(), ranks, options));
-  for (const std::string& line : verdict.lines) fmt::print(stderr, "tessera: {}\n", line);
+  for (const std::string& line : verdict.lines) print_error("tessera: {}\n", line);
   return verdict.exit_code;
 }
 
