@@ -7,6 +7,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
+
+#include "tessera/base/exit_code.h"
 
 namespace tessera {
 namespace {
@@ -42,9 +45,16 @@ void write_error(std::string_view text) noexcept {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-int standard_output_error() noexcept {
+void flush_out() noexcept {
   if (std::fflush(stdout) != 0) note_error(errno);
-  return first_error;
+}
+
+int checked_exit_code(int exit_code) {
+  flush_out();
+  if (first_error == 0 || exit_code != kOk) return exit_code;
+  print_error("tessera: [stdout] cannot be written: {}; send it to another file or pipe\n",
+              std::generic_category().message(first_error));
+  return kBadInput;
 }
 
 }  // namespace tessera

@@ -2,12 +2,12 @@
 // What a program says: results on stdout, words on stderr. A result that cannot be written is an
 // error, found once, at the end; words that nobody can read are not, so nothing here throws.
 //
-// A program calls prepare_standard_streams() first thing in main(), and asks
-// standard_output_error() last. Hosts that only call the library keep their signals as they are.
+// A program calls prepare_standard_streams() first thing in main(), and ends with
+// checked_exit_code(). Hosts that only call the library keep their signals as they are.
 //
 // Example:
 //   print_out("{} samples -> {}\n", count, file);
-//   if (const int error = standard_output_error()) print_error("cannot write: {}\n", error);
+//   return checked_exit_code(kOk);
 
 #include <fmt/format.h>
 
@@ -23,6 +23,8 @@ void prepare_standard_streams();
 
 void write_out(std::string_view text) noexcept;
 void write_error(std::string_view text) noexcept;
+/// Writes what is still in the buffer of stdout.
+void flush_out() noexcept;
 
 template <class... Args>
 void print_out(fmt::format_string<Args...> format, Args&&... args) {
@@ -34,8 +36,9 @@ void print_error(fmt::format_string<Args...> format, Args&&... args) {
   write_error(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Writes what is still in the buffer. The errno of the first write to stdout that failed, or 0. A
-/// reader that has closed its pipe has what it wanted (`| head -1`): that is not a failure.
-int standard_output_error() noexcept;
+/// The exit code of a program that would end with `exit_code`: what is still in the buffer is
+/// written, and a success whose result cannot be read by anybody becomes kBadInput, with a word on
+/// stderr. A reader that has closed its pipe has what it wanted (`| head -1`): that is a success.
+int checked_exit_code(int exit_code);
 
 }  // namespace tessera

@@ -1,8 +1,5 @@
-#include <fmt/format.h>
-
 #include <new>
 #include <sstream>
-#include <system_error>
 
 #include "tessera/base/error.h"
 #include "tessera/base/standard_streams.h"
@@ -69,19 +66,10 @@ int run_guarded(int argc, char** argv) {
   }
 }
 
-/// What was computed but cannot be read by anybody is not a success.
-int check_output(int exit_code) {
-  const int error = standard_output_error();
-  if (error == 0 || exit_code != kOk) return exit_code;
-  print_error("tessera: [stdout] cannot be written: {}; send it to another file or pipe\n",
-              std::generic_category().message(error));
-  return kBadInput;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   tessera::prepare_standard_streams();
   tessera::remember_command_line(argc, argv);
-  return check_output(run_guarded(argc, argv));
+  return checked_exit_code(run_guarded(argc, argv));
 }

@@ -9,10 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -118,6 +119,13 @@ Ending run(const Words& words, const std::string& folder, const Surroundings& su
   Child child(words, folder, logs / "log", surroundings);
   const int exit_code = child.exit_code();
   return {exit_code, child.output(), child.errors()};
+}
+
+bool mpirun_is_installed() {
+  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(path, folder, ':');)
+    if (access((folder + "/mpirun").c_str(), X_OK) == 0) return true;
+  return false;
 }
 
 std::string read_file(const std::string& path) {

@@ -61,6 +61,9 @@ struct Ending {
 /// Runs it to its end, with a log outside of `folder`.
 Ending run(const Words& words, const std::string& folder, const Surroundings& surroundings = {});
 
+/// As the program's own `--launch mpi` needs it.
+bool mpirun_is_installed();
+
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);
 

@@ -2,14 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "tests/attack/writers/amount.h"
@@ -121,13 +118,6 @@ TEST(Writers, OnAFullDiskChangeNothing) {
     EXPECT_EQ(leftovers(folder.path()), std::vector<std::string>{});
     umount2(folder.path().c_str(), MNT_DETACH);
   }
-}
-
-bool mpirun_is_installed() {
-  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
-  for (std::string folder; std::getline(path, folder, ':');)
-    if (access((folder + "/mpirun").c_str(), X_OK) == 0) return true;
-  return false;
 }
 
 // Rank 0 alone finds out; the others must not take it for lost.

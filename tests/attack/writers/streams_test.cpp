@@ -46,6 +46,17 @@ TEST(Streams, AResultThatCannotBeWrittenIsAnError) {
   }
 }
 
+// The result is that of rank 0, which hands it to mpirun, and that to the launching process.
+TEST(Streams, AResultOfProcessesThatCannotBeWrittenIsAnErrorToo) {
+  if (!mpirun_is_installed()) GTEST_SKIP() << "mpirun is not installed";
+  const Folder folder;
+  Words words = job("verify").words;
+  words.insert(words.end(), {"--launch", "mpi"});
+  const Ending ending = run(words, folder.path(), {.out = Stream::kFull});
+  EXPECT_EQ(ending.exit_code, 2);
+  EXPECT_TRUE(says(ending, "[stdout] cannot be written: No space left on device")) << ending.err;
+}
+
 TEST(Streams, AResultBeyondTheLimitOfFilesIsAnError) {
   const Folder folder;
   for (const uint64_t limit : {0, 1000}) {
