@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/files/file_error.h"
@@ -21,9 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void print_warning(const std::string& text) {
-  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
-}
+void print_warning(const std::string& text) { print_error("warning: {}\n", text); }
 
 // The lock lies on the folder itself, so there is no lock file to be left behind. Where a file
 // system has no locks, the user is trusted to give each run its own folder.

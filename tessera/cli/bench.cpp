@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/quantity.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
@@ -59,28 +60,28 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
     json["one_rank_median_ms"] = baseline.median_ms;
     json["efficiency"] = baseline.efficiency;
   }
-  fmt::print("{}\n", json.dump());
+  print_out("{}\n", json.dump());
 }
 
 void print_table(const BenchReport& report, const Job& job, const Options& options,
                  const Baseline& baseline) {
-  fmt::print("{} on {} workers ({}), {}, {} thread(s) each\n", job.model.name, report.ranks,
-             to_string(job.plan), dtype_name(job.real), job.launch.threads);
-  fmt::print("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
-             options.iterations, report.p10_ms, report.p90_ms);
+  print_out("{} on {} workers ({}), {}, {} thread(s) each\n", job.model.name, report.ranks,
+            to_string(job.plan), dtype_name(job.real), job.launch.threads);
+  print_out("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
+            options.iterations, report.p10_ms, report.p90_ms);
   if (baseline.median_ms > 0)
-    fmt::print("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n",
-               baseline.median_ms, baseline.median_ms / report.median_ms, baseline.efficiency);
-  fmt::print("peak resident set of rank 0's process {}\n\n",
-             format_bytes(report.per_rank[0].peak_rss_bytes));
-  fmt::print("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank", "values",
-             "parameters", "workspace", "sent/step", "messages", "waiting");
+    print_out("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
+              baseline.median_ms / report.median_ms, baseline.efficiency);
+  print_out("peak resident set of rank 0's process {}\n\n",
+            format_bytes(report.per_rank[0].peak_rss_bytes));
+  print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank", "values",
+            "parameters", "workspace", "sent/step", "messages", "waiting");
   for (size_t rank = 0; rank < report.per_rank.size(); ++rank) {
     const RankMeasurement& r = report.per_rank[rank];
-    fmt::print("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
-               format_bytes(r.peak_value_bytes), format_bytes(r.parameter_bytes),
-               format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages,
-               r.blocked_ms);
+    print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
+              format_bytes(r.peak_value_bytes), format_bytes(r.parameter_bytes),
+              format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages,
+              r.blocked_ms);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cctype>
 
+#include "tessera/cli/file_options.h"
 #include "tessera/config/config_layer.h"
 
 namespace tessera::cli {
@@ -68,16 +69,15 @@ void add_option(CLI::App& command, const ConfigKey& key, const std::string& name
 }  // namespace
 
 void ConfigOptions::add_to(CLI::App& command, Keys keys) {
+  command_ = &command;
+  keys_ = keys;
   command
       .add_option("--config", config_file_, "TOML file; the command line overrides what it says")
       ->type_name("FILE");
-  const auto known = [&](const ConfigKey& key) {
-    return keys == Keys::kTraining || key.scope == ConfigScope::kJob;
-  };
   for (const ConfigKey& key : config_keys())
-    if (known(key)) add_option(command, key, key.option, title(key.table), &given_);
+    if (knows(key)) add_option(command, key, key.option, title(key.table), &given_);
   for (const ConfigKey& key : config_keys())
-    if (known(key) && !key.old_option.empty() &&
+    if (knows(key) && !key.old_option.empty() &&
         command.get_option_no_throw(key.old_option) == nullptr)
       add_option(command, key, key.old_option, /*group=*/"", &given_);
 }
@@ -88,7 +88,22 @@ TrainConfig ConfigOptions::read() const {
   ConfigLayer command_line;
   for (const auto& [option, text] : given_) command_line.push_back(config_option(option, text));
   apply_layer(config, command_line);
+  check_file_options([&](const std::string& option) { return text_of(option, config); });
   return config;
+}
+
+bool ConfigOptions::knows(const ConfigKey& key) const {
+  return keys_ == Keys::kTraining || key.scope == ConfigScope::kJob;
+}
+
+/// Of a key as the configuration says, and of the command's own options as they were given.
+std::string ConfigOptions::text_of(const std::string& option, const TrainConfig& config) const {
+  for (const ConfigKey& key : config_keys()) {
+    if (key.option != option || !knows(key)) continue;
+    const ConfigValue value = key.get(config);
+    return std::holds_alternative<std::string>(value) ? std::get<std::string>(value) : "";
+  }
+  return given_text(*command_, option);
 }
 
 }  // namespace tessera::cli

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/config/train_config.h"
+#include "tessera/config/config_keys.h"
 
 namespace tessera::cli {
 
@@ -18,11 +18,17 @@ class ConfigOptions {
   enum class Keys { kJob, kTraining };
   void add_to(CLI::App& command, Keys keys);
 
-  /// Throws InvalidInput, naming option or file and line, for what is not legal. Not yet
+  /// Throws InvalidInput, naming option or file and line, for what is not legal, and where the
+  /// command would write a file twice or over one that it reads (file_options.h). Not yet
   /// resolved().
   TrainConfig read() const;
 
  private:
+  bool knows(const ConfigKey& key) const;
+  std::string text_of(const std::string& option, const TrainConfig& config) const;
+
+  CLI::App* command_ = nullptr;
+  Keys keys_ = Keys::kJob;
   std::string config_file_;
   std::vector<std::pair<std::string, std::string>> given_;  // option, text
 };

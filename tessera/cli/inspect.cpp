@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/quantity.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
+#include "tessera/cli/file_options.h"
 #include "tessera/config/config_keys.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/read_text.h"
@@ -74,7 +76,7 @@ void print_json(const Options& options, const Graph& graph, const GraphProfile& 
   nlohmann::json json = nlohmann::json::parse(to_json(profiled, table));
   json["model"] = options.source.model;
   json["input"] = graph.type(graph.inputs()[0]).shape();
-  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_out("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 int run(const Options& options) {
@@ -86,8 +88,8 @@ int run(const Options& options) {
   if (options.json) {
     print_json(options, graph, profiled, table);
   } else {
-    fmt::print("{}, input {}, {}\n\n{}", printable(options.source.model),
-               to_string(graph.type(graph.inputs()[0])), options.dtype, to_table(profiled, table));
+    print_out("{}, input {}, {}\n\n{}", printable(options.source.model),
+              to_string(graph.type(graph.inputs()[0])), options.dtype, to_table(profiled, table));
   }
   return kOk;
 }
@@ -141,7 +143,10 @@ void add_inspect(CLI::App& app, int* exit_code) {
       "inspect", "a model's operators: shapes, parameters, FLOPs, bytes, fields, halos; drawings");
   auto options = std::make_shared<Options>();
   add_options(*command, options.get());
-  command->callback([options, exit_code] { *exit_code = run(*options); });
+  command->callback([command, options, exit_code] {
+    check_file_options([&](const std::string& option) { return given_text(*command, option); });
+    *exit_code = run(*options);
+  });
 }
 
 }  // namespace tessera::cli

@@ -1,9 +1,8 @@
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <new>
+#include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/job/launch.h"
 
@@ -14,7 +13,7 @@ using namespace tessera;
 /// Every process of a job meets the same bad input; one says so.
 int fail(int exit_code, const char* what) {
   if (is_secondary_process() && exit_code == kBadInput) return exit_code;
-  fmt::print(stderr, "tessera: {}\n", what);
+  print_error("tessera: {}\n", what);
   return exit_code;
 }
 
@@ -40,15 +39,16 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kBadInput;
+    std::ostringstream out, words;  // help and version, or what is wrong with the command line
+    const bool helped = app.exit(error, out, words) == 0;
+    write_out(out.str());
+    write_error(words.str());
+    return helped ? kOk : kBadInput;
   }
   return exit_code;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  tessera::remember_command_line(argc, argv);
+int run_guarded(int argc, char** argv) {
   try {
     return run_program(argc, argv);
   } catch (const OutOfMemory& error) {
@@ -64,4 +64,12 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return fail(kInternalError, error.what());
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tessera::prepare_standard_streams();
+  tessera::remember_command_line(argc, argv);
+  return checked_exit_code(run_guarded(argc, argv));
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/import/import.h"
 #include "tessera/loss/loss_spec.h"
@@ -37,17 +38,17 @@ nlohmann::json description(const ModelInfo& model) {
 void print_json() {
   nlohmann::json list = nlohmann::json::array();
   for (const ModelInfo& model : models()) list.push_back(description(model));
-  fmt::print("{}\n", list.dump(2));
+  print_out("{}\n", list.dump(2));
 }
 
 void print_entry(const ModelInfo& model) {
-  fmt::print("{:<16} {}\n", model.name, model.summary);
-  fmt::print("{:16} {} spatial {}, default input {}, {:.2f} M parameters\n", "", model.num_spatial,
-             model.num_spatial == 1 ? "axis" : "axes", to_string(model.default_input),
-             static_cast<double>(build_model(model.name).num_trainable()) / 1e6);
+  print_out("{:<16} {}\n", model.name, model.summary);
+  print_out("{:16} {} spatial {}, default input {}, {:.2f} M parameters\n", "", model.num_spatial,
+            model.num_spatial == 1 ? "axis" : "axes", to_string(model.default_input),
+            static_cast<double>(build_model(model.name).num_trainable()) / 1e6);
   for (const OptionInfo& option : model.options)
-    fmt::print("{:16}   {:<14} {}\n", "", fmt::format("{}={}", option.name, option.default_value),
-               option.help);
+    print_out("{:16}   {:<14} {}\n", "", fmt::format("{}={}", option.name, option.default_value),
+              option.help);
 }
 
 /// One object: what a weights file of the model holds.
@@ -58,14 +59,14 @@ void print_parameters_json(const std::string& spec) {
     list.push_back({{"name", parameter.name},
                     {"shape", parameter.shape},
                     {"role", role_name(parameter.role)}});
-  fmt::print("{}\n", nlohmann::json{{"model", spec}, {"parameters", list}}.dump(2));
+  print_out("{}\n", nlohmann::json{{"model", spec}, {"parameters", list}}.dump(2));
 }
 
 void print_parameters(const std::string& spec) {
   const Graph graph = build_model(spec);
   for (const Parameter& parameter : graph.parameters())
-    fmt::print("{:<48} {:<16} {}\n", parameter.name, to_string(parameter.shape),
-               role_name(parameter.role));
+    print_out("{:<48} {:<16} {}\n", parameter.name, to_string(parameter.shape),
+              role_name(parameter.role));
 }
 
 struct Options {
@@ -78,13 +79,13 @@ struct Options {
 
 void run(const Options& options) {
   if (options.operators)
-    fmt::print("{}", operator_table());
+    print_out("{}", operator_table());
   else if (options.losses)
-    fmt::print("{}", loss_help());
+    print_out("{}", loss_help());
   else if (options.parameters)
     options.json ? print_parameters_json(options.model) : print_parameters(options.model);
   else if (!options.model.empty())
-    options.json ? fmt::print("{}\n", description(find_model(options.model)).dump(2))
+    options.json ? print_out("{}\n", description(find_model(options.model)).dump(2))
                  : print_entry(find_model(options.model));
   else if (options.json)
     print_json();

@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/cli/grid_picture.h"
@@ -54,7 +55,7 @@ void print_json(const Job& job, const Forecast& forecast) {
       {"parameter_bytes", per_rank(ranks, [](const Rank& r) { return r.parameter_bytes; })},
       {"bytes_sent", per_rank(ranks, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(ranks, [](const Rank& r) { return r.messages; })}};
-  fmt::print("{}\n", json.dump());
+  print_out("{}\n", json.dump());
 }
 
 void print_halos(const Job& job) {
@@ -65,23 +66,23 @@ void print_halos(const Job& job) {
                        [](const auto& width) { return width.first == 0 && width.second == 0; });
   });
   if (halos.empty()) return;
-  fmt::print(
+  print_out(
       "\nhalos (░), in pixels before and after a part, and what crosses in one forward pass\n");
   for (size_t i = 0; i < std::min(halos.size(), kMaxRows); ++i) {
     std::string widths;
     for (const auto& [low, high] : halos[i].widths)
       widths += fmt::format("{}-{}/+{}", widths.empty() ? "" : "  ", low, high);
-    fmt::print("  {:<28} {:<24} {:>12}\n", halos[i].value, widths,
-               format_bytes(halos[i].elements * static_cast<int64_t>(c10::elementSize(job.real))));
+    print_out("  {:<28} {:<24} {:>12}\n", halos[i].value, widths,
+              format_bytes(halos[i].elements * static_cast<int64_t>(c10::elementSize(job.real))));
   }
-  if (halos.size() > kMaxRows) fmt::print("  ... and {} more\n", halos.size() - kMaxRows);
+  if (halos.size() > kMaxRows) print_out("  ... and {} more\n", halos.size() - kMaxRows);
 }
 
 void print_stages(const Job& job) {
   const Colours colours = isatty(STDOUT_FILENO) ? Colours::kTerminal : Colours::kNone;
-  fmt::print("nodes in the order in which they run, by resolution; each with its stage\n{}\n{}",
-             draw_stages(job.graph(), job.plan, colours),
-             describe_crossings(job.graph(), job.plan, job.real));
+  print_out("nodes in the order in which they run, by resolution; each with its stage\n{}\n{}",
+            draw_stages(job.graph(), job.plan, colours),
+            describe_crossings(job.graph(), job.plan, job.real));
 }
 
 /// "17", or of a large world "196 like 17".
@@ -92,31 +93,30 @@ std::string name_of(const std::vector<int>& alike) {
 
 void print_table(const Job& job, const Forecast& forecast) {
   const ValueType& input = job.graph().type(job.graph().inputs()[0]);
-  fmt::print("{} on {} workers ({}), input {}, {}\n\n", job.model.name, forecast.ranks.size(),
-             to_string(job.plan), to_string(input), dtype_name(job.real));
+  print_out("{} on {} workers ({}), input {}, {}\n\n", job.model.name, forecast.ranks.size(),
+            to_string(job.plan), to_string(input), dtype_name(job.real));
   if (job.plan.num_stages() > 1)
     print_stages(job);
   else if (job.plan.num_ranks() <= kMostRanksProved)
-    fmt::print("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
+    print_out("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
   print_halos(job);
   size_t width = 4;
   for (const std::vector<int>& alike : forecast.classes)
     width = std::max(width, name_of(alike).size());
-  fmt::print("\n{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", width, "stage",
-             "values", "parameters", "together", "sent/step", "messages");
+  print_out("\n{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", width, "stage",
+            "values", "parameters", "together", "sent/step", "messages");
   for (const std::vector<int>& alike : forecast.classes) {
     RankForecast r = forecast.ranks[alike.front()];
     for (int rank : alike) {  // reductions differ by a few messages
       r.bytes_sent = std::max(r.bytes_sent, forecast.ranks[rank].bytes_sent);
       r.messages = std::max(r.messages, forecast.ranks[rank].messages);
     }
-    fmt::print("{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", name_of(alike), width,
-               job.plan.stage_of_rank(alike.front()), format_bytes(r.peak_value_bytes),
-               format_bytes(r.parameter_bytes),
-               format_bytes(r.peak_value_bytes + r.parameter_bytes), format_bytes(r.bytes_sent),
-               r.messages);
+    print_out("{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", name_of(alike), width,
+              job.plan.stage_of_rank(alike.front()), format_bytes(r.peak_value_bytes),
+              format_bytes(r.parameter_bytes), format_bytes(r.peak_value_bytes + r.parameter_bytes),
+              format_bytes(r.bytes_sent), r.messages);
   }
-  fmt::print("\nworkspace inside kernels comes on top; `tessera bench` measures it\n");
+  print_out("\nworkspace inside kernels comes on top; `tessera bench` measures it\n");
 }
 
 /// All ranks are walked together, which is for small worlds.
@@ -131,7 +131,7 @@ void show_timeline(const Job& job, const Lowering& lowering, const Options& opti
   if (!options.trace_file.empty())
     write_file_atomically(options.trace_file,
                           to_chrome_trace(to_trace(timeline), rank_names(job.plan)));
-  if (options.timeline) fmt::print("{}", draw_timeline(timeline, options.width));
+  if (options.timeline) print_out("{}", draw_timeline(timeline, options.width));
 }
 
 int run(const Options& options) {
@@ -146,7 +146,7 @@ int run(const Options& options) {
     if (options.rank >= job.plan.num_ranks())
       throw_error<InvalidInput>("[--rank] {} is not below {} ranks", options.rank,
                                 job.plan.num_ranks());
-    fmt::print("{}", to_string(lowering.program(options.rank), lowering.graph()));
+    print_out("{}", to_string(lowering.program(options.rank), lowering.graph()));
     return kOk;
   }
   if (options.timeline || !options.trace_file.empty()) show_timeline(job, lowering, options);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/data/npy.h"
@@ -69,7 +70,7 @@ int run(const Options& options) {
   if (!options.picture.empty()) draw_first_sample(options, job, *data);
   const PredictRequest& files = options.request;
   for (const std::string& file : {files.classes, files.probabilities, files.raw})
-    if (!file.empty()) fmt::print("{} samples -> {}\n", data->size(), file);
+    if (!file.empty()) print_out("{} samples -> {}\n", data->size(), file);
   return kOk;
 }
 

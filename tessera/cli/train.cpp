@@ -3,6 +3,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/job/run.h"
@@ -35,15 +36,15 @@ void report(const TrainOutcome& outcome, const Options& options) {
       json["validation"].update({{"accuracy", outcome.validation->scores.accuracy},
                                  {"mean_iou", outcome.validation->scores.mean_iou},
                                  {"dice", outcome.validation->scores.mean_dice}});
-    fmt::print("{}\n", json.dump());
+    print_out("{}\n", json.dump());
     return;
   }
   if (outcome.resumed_at == outcome.steps)
-    fmt::print("nothing left to do: the run has its {} steps\n", outcome.steps);
+    print_out("nothing left to do: the run has its {} steps\n", outcome.steps);
   else
-    fmt::print("{} after {} steps, loss {:.6f}\n", end, outcome.steps, outcome.loss);
-  if (outcome.validation) fmt::print("validation: {}\n", to_string(*outcome.validation));
-  fmt::print("checkpoint {}\n", outcome.checkpoint);
+    print_out("{} after {} steps, loss {:.6f}\n", end, outcome.steps, outcome.loss);
+  if (outcome.validation) print_out("validation: {}\n", to_string(*outcome.validation));
+  print_out("checkpoint {}\n", outcome.checkpoint);
 }
 
 int run(const Options& options) {

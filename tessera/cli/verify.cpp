@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
@@ -56,15 +57,14 @@ void print_json(const VerifyReport& report, const Job& job) {
                             {"losses", report.losses},
                             {"worst", report.worst},
                             {"ok", report.ok}};
-  fmt::print("{}\n", json.dump());
+  print_out("{}\n", json.dump());
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {
-  fmt::print("{} on {} workers ({}) against one, {}, {} steps of {}\n", job.model.name,
-             report.ranks, to_string(job.plan), dtype_name(job.real), options.steps,
-             options.optimiser);
+  print_out("{} on {} workers ({}) against one, {}, {} steps of {}\n", job.model.name, report.ranks,
+            to_string(job.plan), dtype_name(job.real), options.steps, options.optimiser);
   const auto row = [](const char* what, double value) {
-    fmt::print("  {:<22} {:.2e}\n", what, value);
+    print_out("  {:<22} {:.2e}\n", what, value);
   };
   row("loss", report.loss_rel);
   row("outputs", report.output_rel);
@@ -75,9 +75,9 @@ void print_table(const VerifyReport& report, const Job& job, const Options& opti
   row("running statistics", report.buffer_rel);
   if (options.print_loss)
     for (size_t step = 0; step < report.losses.size(); ++step)
-      fmt::print("  step {} loss {:.17g}\n", step, report.losses[step]);
-  if (!report.worst.empty()) fmt::print("  largest difference: {}\n", report.worst);
-  fmt::print("{}\n", report.ok ? "OK: the same numbers" : "FAILED: the numbers differ");
+      print_out("  step {} loss {:.17g}\n", step, report.losses[step]);
+  if (!report.worst.empty()) print_out("  largest difference: {}\n", report.worst);
+  print_out("{}\n", report.ok ? "OK: the same numbers" : "FAILED: the numbers differ");
 }
 
 /// The batch of the user's files, in the order of the graph's inputs.

@@ -7,7 +7,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/data/box_rows.h"
-#include "tessera/data/npy.h"
 
 namespace tessera {
 namespace {
@@ -51,18 +50,17 @@ std::unique_ptr<NpyWriter> NpyWriter::create(const std::string& path, NpyType ty
   return writer;
 }
 
-std::unique_ptr<NpyWriter> NpyWriter::attach(const std::string& path) {
-  const std::string name = TemporaryFile::name_for(path);
+std::unique_ptr<NpyWriter> NpyWriter::join(const std::string& path, const std::string& temporary,
+                                           NpyType type, const Shape& shape) {
+  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, header_of(type, shape)));
   try {
-    const NpyArray begun(name);
-    std::unique_ptr<NpyWriter> writer(new NpyWriter(path, header_of(begun.type(), begun.shape())));
-    writer->joined_.emplace(OutputFile::write_into(name));
-    return writer;
+    writer->joined_.emplace(OutputFile::join(temporary));
   } catch (const InvalidInput& error) {
     throw_error<InvalidInput>(
         "{}; the first rank has created this file, so write to a folder that all machines share",
         error.what());
   }
+  return writer;
 }
 
 NpyWriter::NpyWriter(std::string path, NpyHeader header)
@@ -71,6 +69,11 @@ NpyWriter::NpyWriter(std::string path, NpyHeader header)
 OutputFile& NpyWriter::file() {
   TESSERA_CHECK(created_ || joined_, "'{}' is committed already", path_);
   return created_ ? created_->file() : *joined_;
+}
+
+const std::string& NpyWriter::temporary_name() const {
+  TESSERA_CHECK(created_, "'{}' is a guest's or committed already", path_);
+  return created_->name();
 }
 
 void NpyWriter::write(const Box& box, const at::Tensor& source) {

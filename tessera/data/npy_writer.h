@@ -10,9 +10,10 @@
 // Disjoint boxes may be written at the same time, by threads or by processes.
 //
 // Example:
-//   auto writer = rank == 0 ? NpyWriter::create("out.npy", NpyType::kUint8, {512, 512}) : nullptr;
-//   barrier();
-//   if (rank != 0) writer = NpyWriter::attach("out.npy");
+//   const Shape shape{512, 512};
+//   auto writer = rank == 0 ? NpyWriter::create("out.npy", NpyType::kUint8, shape) : nullptr;
+//   const std::string name = broadcast_text(transport, rank == 0 ? writer->temporary_name() : "");
+//   if (rank != 0) writer = NpyWriter::join("out.npy", name, NpyType::kUint8, shape);
 //   writer->write(my_box, my_classes);
 //   writer->flush();
 //   barrier();
@@ -35,12 +36,16 @@ class NpyWriter {
   /// has not enough room. A creator that does not commit leaves no file.
   static std::unique_ptr<NpyWriter> create(const std::string& path, NpyType type,
                                            const Shape& shape);
-  /// Joins in writing the file that another rank has created.
-  static std::unique_ptr<NpyWriter> attach(const std::string& path);
+  /// Joins in writing the file that another rank has created, with the same type and shape;
+  /// `temporary` is its temporary_name().
+  static std::unique_ptr<NpyWriter> join(const std::string& path, const std::string& temporary,
+                                         NpyType type, const Shape& shape);
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
   const Shape& shape() const { return header_.shape; }
+  /// Where the file lies until commit(), for the others to join. Only the creator.
+  const std::string& temporary_name() const;
   /// Writes `source`, a tensor of the box's shape, converted to the file's type. Throws
   /// InvalidInput for an integer that the type cannot hold, and where the disk fails.
   void write(const Box& box, const at::Tensor& source);

@@ -23,6 +23,8 @@ const char* remedy(int error_number) {
       return "; check the path: every part of it but the last must be an existing folder";
     case ENOTDIR:
       return "; check the path: a part of it is a file where a folder must be";
+    case ENAMETOOLONG:
+      return "; give a shorter name";
     case EMFILE:
     case ENFILE:
       return "; raise the limit on open files (ulimit -n)";

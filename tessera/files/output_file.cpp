@@ -1,6 +1,7 @@
 #include "tessera/files/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -12,12 +13,6 @@
 
 namespace tessera {
 namespace {
-
-OutputFile open_for_writing(const std::string& path, int flags, const char* attempt) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-  if (descriptor < 0) throw_file_error(attempt, path, errno);
-  return OutputFile(descriptor, path);
-}
 
 // Calls `write(data, bytes, done)`, which is write() or pwrite(), until all is written.
 template <class Write>
@@ -33,15 +28,24 @@ void write_all(const void* data, size_t bytes, const std::string& path, const Wr
 }  // namespace
 
 OutputFile OutputFile::create(const std::string& path) {
-  return open_for_writing(path, O_CREAT | O_EXCL, "create");
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+  if (descriptor < 0) throw_file_error("create", path, errno);
+  return OutputFile(descriptor, path);
 }
 
-OutputFile OutputFile::append_to(const std::string& path) {
-  return open_for_writing(path, O_APPEND, "open");
-}
-
-OutputFile OutputFile::write_into(const std::string& path) {
-  return open_for_writing(path, 0, "open");
+// Not blocking: the open of a pipe would wait for a reader.
+OutputFile OutputFile::join(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) throw_file_error("open", path, errno);
+  OutputFile file(descriptor, path);
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0) throw_file_error("open", path, errno);
+  if (!S_ISREG(status.st_mode) || status.st_nlink != 1)
+    throw_error<InvalidInput>(
+        "[file] cannot write into {}: it is not a regular file with one name; write to a folder "
+        "that nobody else changes",
+        path);
+  return file;
 }
 
 OutputFile::OutputFile(int descriptor, std::string path)

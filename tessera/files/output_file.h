@@ -20,10 +20,9 @@ class OutputFile {
  public:
   /// A file that must not exist yet.
   static OutputFile create(const std::string& path);
-  /// An existing file, for append() at its end.
-  static OutputFile append_to(const std::string& path);
-  /// An existing file, for write_at().
-  static OutputFile write_into(const std::string& path);
+  /// A file that another process has made, for write_at(). Not through a link, and not where the
+  /// file has a second name: somebody else has laid it there then.
+  static OutputFile join(const std::string& path);
   /// Takes an open descriptor over; `path` is the name in error messages.
   OutputFile(int descriptor, std::string path);
   OutputFile(OutputFile&& other) noexcept;

@@ -3,11 +3,14 @@
 // when the process is killed, the disk is full, or the machine loses power: the bytes go to a
 // temporary file in the same folder, which is forced to the disk and then renamed.
 //
-//   .NAME.writing ──fsync──► rename to NAME ──► fsync of the folder
+//   .NAME.<random>.writing ──fsync──► rename to NAME ──► fsync of the folder
+//
+// What others have laid in the folder is never opened, followed or replaced: the temporary file is
+// always a new one, and the rename only replaces a regular file. A link stays a link, and the file
+// that it leads to is replaced.
 //
 // A file that is never committed is removed. A killed process leaves one, which the next writer of
-// that name uses again: they do not pile up. Two writers of one name at a time: the second is
-// refused. A link stays a link, and the file behind it is replaced.
+// that name removes: they do not pile up. Two writers of one name at a time: the second is refused.
 //
 // This is for content that is not simply appended, or comes from many processes; for the rest there
 // is write_file_atomically (atomic_file.h).
@@ -32,17 +35,24 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();
 
-  OutputFile& file() { return file_; }
-  /// Gives the file its name. Call it once. Throws InvalidInput where the disk fails.
+  OutputFile& file() { return created_.file; }
+  /// Gives the file its name. Call it once. Throws InvalidInput where the disk fails. The file may
+  /// be written further, under its name then.
   void commit();
 
-  /// The name meanwhile, by which other processes find the file.
-  static std::string name_for(const std::string& path);
+  /// The name meanwhile, by which other processes open the file (OutputFile::join).
+  const std::string& name() const { return created_.name; }
 
  private:
+  struct Created {
+    std::string name;
+    OutputFile file;  // closed, and so unlocked, last
+  };
+  static Created create_alone(const std::string& target, const std::string& path);
+
+  const std::string path_;
   const std::string target_;
-  const std::string name_;
-  OutputFile file_;  // closed, and so unlocked, last
+  Created created_;
 };
 
 }  // namespace tessera

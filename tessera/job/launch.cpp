@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/comm/mpi/environment.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/runtime/caching_allocator.h"
@@ -41,7 +42,7 @@ void run_mpi_rank(int num_ranks, const LaunchOptions& options,
         "[launch] a program that starts mpirun itself calls remember_command_line() in main(); or "
         "start it with mpirun -n {}",
         num_ranks);
-  std::exit(mpi::launch(num_ranks, command_line));
+  std::exit(checked_exit_code(mpi::launch(num_ranks, command_line)));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/checkpoint/weights.h"
-#include "tessera/comm/collectives.h"
+#include "tessera/comm/together.h"
 #include "tessera/data/npy_writer.h"
 #include "tessera/job/forecast.h"
 #include "tessera/train/predictor.h"
@@ -37,39 +37,52 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
     if (values[id].defined()) values[id].copy_(model.at(graph.parameters()[id].name));
 }
 
-/// The files that all ranks write together: rank 0 creates and commits, the others join in.
+/// A file that all ranks write together: rank 0 creates and commits, the others join in. What
+/// cannot be written on one rank fails on all; in the middle of the prediction ranks do not meet,
+/// so a complaint waits for its end.
 class SharedFile {
  public:
-  SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport,
-             const Members& everyone)
-      : transport_(transport), everyone_(everyone) {
+  SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport)
+      : transport_(transport) {
     if (path.empty()) return;
-    if (transport.rank() == 0) writer_ = NpyWriter::create(path, type, shape);
-    barrier(transport, everyone);
-    if (transport.rank() != 0) writer_ = NpyWriter::attach(path);
+    const bool is_first = transport.rank() == 0;
+    do_together(transport, [&] {
+      if (is_first) writer_ = NpyWriter::create(path, type, shape);
+    });
+    const std::string name = broadcast_text(transport, is_first ? writer_->temporary_name() : "");
+    do_together(transport, [&] {
+      if (!is_first) writer_ = NpyWriter::join(path, name, type, shape);
+    });
   }
+  bool wanted() const { return writer_ != nullptr; }
   void write(const Box& box, const at::Tensor& tensor) {
-    if (writer_) writer_->write(box, tensor);
+    if (!complaint_.empty()) return;
+    try {
+      writer_->write(box, tensor);
+    } catch (const InvalidInput& error) {
+      complaint_ = error.what();
+    }
   }
   void finish() {
-    if (!writer_) return;
-    writer_->flush();
-    barrier(transport_, everyone_);
-    if (transport_.rank() == 0) writer_->commit();
+    if (!wanted()) return;
+    fail_together(transport_, complaint_);
+    do_together(transport_, [&] { writer_->flush(); });
+    do_together(transport_, [&] {
+      if (transport_.rank() == 0) writer_->commit();
+    });
   }
 
  private:
   Transport& transport_;
-  const Members& everyone_;
-  std::unique_ptr<NpyWriter> writer_;
+  std::unique_ptr<NpyWriter> writer_;  // null: the file is not wanted
+  std::string complaint_;
 };
 
 void predict_rank(const PredictRequest& request, const Job& job, const Lowering& lowering,
                   const Dataset& data, Transport& transport) {
-  const Members everyone = tessera::everyone(transport.size());
   Program program = lowering.program(transport.rank());
   ParameterStore parameters(job.graph(), program.parameters, job.seed, job.real);
-  load_parameters(request.weights, job.model, parameters.values());
+  do_together(transport, [&] { load_parameters(request.weights, job.model, parameters.values()); });
   const Graph& graph = lowering.graph();
   Shape shape = graph.type(graph.outputs()[0]).shape();
   const int64_t batch_size = shape[0], classes = shape[1];
@@ -77,10 +90,10 @@ void predict_rank(const PredictRequest& request, const Job& job, const Lowering&
   Shape class_shape = shape;
   class_shape.erase(class_shape.begin() + 1);
   SharedFile class_maps(request.classes, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64,
-                        class_shape, transport, everyone);
+                        class_shape, transport);
   SharedFile raw(request.raw, job.real == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32,
-                 shape, transport, everyone);
-  SharedFile probabilities(request.probabilities, NpyType::kFloat32, shape, transport, everyone);
+                 shape, transport);
+  SharedFile probabilities(request.probabilities, NpyType::kFloat32, shape, transport);
   predict(lowering, std::move(program), data, &parameters, &transport, job.real,
           [&](int64_t batch, Box box, const at::Tensor& logits) {
             box[0] = box[0].shifted(batch * batch_size);
@@ -88,9 +101,9 @@ void predict_rank(const PredictRequest& request, const Job& job, const Lowering&
             if (kept <= 0) return;
             box[0].end = box[0].begin + kept;
             const at::Tensor own = logits.narrow(0, 0, kept);
-            if (!request.classes.empty()) class_maps.write(without_axis(box, 1), classes_of(own));
-            if (!request.raw.empty()) raw.write(box, own);
-            if (!request.probabilities.empty())
+            if (class_maps.wanted()) class_maps.write(without_axis(box, 1), classes_of(own));
+            if (raw.wanted()) raw.write(box, own);
+            if (probabilities.wanted())
               probabilities.write(box, probabilities_of(own.to(at::kFloat)));
           });
   class_maps.finish();

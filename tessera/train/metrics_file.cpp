@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "tessera/base/error.h"
-#include "tessera/files/atomic_file.h"
 #include "tessera/files/read_text.h"
 #include "tessera/train/run_folder.h"
 
@@ -77,15 +76,14 @@ MetricsFile::MetricsFile(const std::string& path, const std::vector<std::string>
                          std::optional<int64_t> resumed_at)
     : num_columns_(columns.size()) {
   const std::string head = header(columns);
-  std::string text, kept = head + "\n";
+  std::string kept = head + "\n";
   std::error_code unreadable;  // counts as absent: writing will say why
-  if (resumed_at && std::filesystem::exists(path, unreadable)) {
-    text = read_text(path, "metrics");
-    kept = keep_rows(text, head, *resumed_at, path);
-  }
+  if (resumed_at && std::filesystem::exists(path, unreadable))
+    kept = keep_rows(read_text(path, "metrics"), head, *resumed_at, path);
   write_in_run([&] {
-    if (kept != text) write_file_atomically(path, kept);
-    file_.emplace(OutputFile::append_to(path));
+    file_.emplace(path);
+    file_->file().append(kept);
+    file_->commit();
   });
 }
 
@@ -98,11 +96,11 @@ void MetricsFile::append(int64_t step, const std::vector<std::optional<double>>&
     if (value) row += number(*value);
   }
   row += '\n';
-  write_in_run([&] { file_->append(row); });
+  write_in_run([&] { file_->file().append(row); });
 }
 
 void MetricsFile::sync() {
-  write_in_run([&] { file_->sync(); });
+  write_in_run([&] { file_->file().sync(); });
 }
 
 }  // namespace tessera

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/files/output_file.h"
+#include "tessera/files/temporary_file.h"
 
 namespace tessera {
 
@@ -34,7 +34,7 @@ class MetricsFile {
 
  private:
   size_t num_columns_;
-  std::optional<OutputFile> file_;
+  std::optional<TemporaryFile> file_;  // committed: rows go to the file that has the name
 };
 
 }  // namespace tessera

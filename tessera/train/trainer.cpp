@@ -4,7 +4,9 @@
 #include <map>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/checkpoint/weights.h"
+#include "tessera/comm/together.h"
 #include "tessera/data/finite.h"
 #include "tessera/train/configured.h"
 
@@ -100,7 +102,7 @@ double Trainer::train_step() {
     loss += micro_steps_[micro]->loss() / static_cast<double>(micro_steps_.size());
   }
   if (std::isfinite(loss)) gradient_norm_ = micro_steps_.back()->gradient_norm();
-  if (job_.config.print_loss && is_first()) fmt::print("step {} loss {:.17g}\n", step_ + 1, loss);
+  if (job_.config.print_loss && is_first()) print_out("step {} loss {:.17g}\n", step_ + 1, loss);
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) handle_bad_step(loss);
   return loss;
 }
@@ -126,7 +128,7 @@ void Trainer::run_micro_step(int64_t micro) {
 /// The step's whole gradients, before clipping, under the parameters' names.
 void Trainer::dump_gradients() {
   const std::vector<at::Tensor> gradients = whole_gradients();
-  together([&] {
+  do_together(*transport_, [&] {
     if (is_first()) save_gradients(job_.config.dump_gradients, job_.graph, gradients);
   });
 }
@@ -142,7 +144,7 @@ void Trainer::handle_bad_step(double loss) {
                       step_ + 1, loss, gradient_norm_));
     return;
   }
-  fail_together(bad_sample());
+  fail_together(*transport_, bad_sample());
   const std::string norm =
       std::isfinite(loss) ? fmt::format(", the gradient's norm {}", gradient_norm_) : std::string();
   throw_error<InvalidInput>(
@@ -190,7 +192,7 @@ bool Trainer::anyone_wants_to_stop() {
   double votes[] = {stop_requested.load() ? 1.0 : 0.0, complaint_.empty() ? 0.0 : 1.0};
   AllReduce sum(*transport_, everyone_, votes, 2, SumType::kFloat64);
   sum.finish();
-  if (votes[1] > 0) fail_together(complaint_);
+  if (votes[1] > 0) fail_together(*transport_, complaint_);
   return votes[0] > 0;
 }
 

@@ -11,7 +11,6 @@
 //   });
 
 #include <atomic>
-#include <functional>
 #include <optional>
 
 #include "tessera/checkpoint/checkpoint.h"
@@ -83,9 +82,6 @@ class Trainer {
   std::vector<at::Tensor> whole_gradients();
   NamedTensors whole_optimiser_state();
   double sum_over_ranks(double number);
-  void together(const std::function<void()>& work);
-  void fail_together(const std::string& complaint);
-  std::string broadcast_text(const std::string& text);
 
   const TrainingJob& job_;
   Transport* transport_;

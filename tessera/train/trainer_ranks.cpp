@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "tessera/base/error.h"
 #include "tessera/train/collect.h"
 #include "tessera/train/trainer.h"
 
@@ -61,47 +59,6 @@ double Trainer::sum_over_ranks(double number) {
   AllReduce sum(*transport_, everyone_, &number, 1, SumType::kFloat64);
   sum.finish();
   return number;
-}
-
-/// Work that may fail on some ranks for a reason that the user can fix: then it fails on all.
-void Trainer::together(const std::function<void()>& work) {
-  std::string complaint;
-  try {
-    work();
-  } catch (const InvalidInput& error) {
-    complaint = error.what();
-  }
-  fail_together(complaint);
-}
-
-/// Collective. Where any rank complains, all throw the complaint of the first that does. A rank
-/// that threw alone would leave the others with a lost peer, and the job with the wrong exit code.
-void Trainer::fail_together(const std::string& complaint) {
-  std::vector<int64_t> sizes(everyone_.size());
-  sizes[transport_->rank()] = static_cast<int64_t>(complaint.size());
-  AllGather gather(*transport_, everyone_, std::vector<int64_t>(everyone_.size(), sizeof(int64_t)),
-                   sizes.data());
-  gather.finish();
-  const auto first = std::find_if(sizes.begin(), sizes.end(), [](int64_t n) { return n > 0; });
-  if (first == sizes.end()) return;
-  std::string text = complaint;
-  text.resize(static_cast<size_t>(*first));
-  broadcast(*transport_, everyone_, static_cast<int>(first - sizes.begin()), text.data(), *first);
-  try {
-    barrier(*transport_, everyone_);  // nobody leaves before all have the text
-  } catch (const CommError&) {
-    // Another has left the barrier and thrown already: we have the text too.
-  }
-  throw InvalidInput(text);
-}
-
-std::string Trainer::broadcast_text(const std::string& text) {
-  int64_t size = static_cast<int64_t>(text.size());
-  broadcast(*transport_, everyone_, 0, &size, sizeof(size));
-  std::string result = text;
-  result.resize(static_cast<size_t>(size));
-  if (size > 0) broadcast(*transport_, everyone_, 0, result.data(), size);
-  return result;
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/weights.h"
+#include "tessera/comm/together.h"
 #include "tessera/runtime/holders_agree.h"
 #include "tessera/train/trainer.h"
 
@@ -19,11 +20,11 @@ const std::vector<std::string> kMetrics{"epoch",    "loss",     "learning_rate",
 void Trainer::start_or_resume() {
   const TrainConfig& config = job_.config;
   std::string path;
-  together([&] {
+  do_together(*transport_, [&] {
     if (is_first()) path = claim_folder();
   });
-  path = broadcast_text(path);
-  together([&] {
+  path = broadcast_text(*transport_, path);
+  do_together(*transport_, [&] {
     if (!path.empty())
       restore(checkpoints_.load(path));
     else if (!config.init_weights.empty())
@@ -112,12 +113,12 @@ void Trainer::save_checkpoint(bool is_best) {
   check_holders_agree(*transport_, *job_.micro_steps[0], parameters_.values(), step_);
   const TrainingState state = snapshot();
   std::string path;
-  together([&] {
+  do_together(*transport_, [&] {
     if (!is_first()) return;
     if (metrics_) metrics_->sync();
     path = checkpoints_.save(state, is_best);
   });
-  outcome_.checkpoint = broadcast_text(path);
+  outcome_.checkpoint = broadcast_text(*transport_, path);
 }
 
 void Trainer::finish_run() {
@@ -125,7 +126,7 @@ void Trainer::finish_run() {
   if (progress_) progress_->finish();
   if (job_.config.save_weights.empty()) return;
   const std::vector<at::Tensor> values = whole_parameters();
-  together([&] {
+  do_together(*transport_, [&] {
     if (!is_first()) return;
     if (job_.write_weights)
       job_.write_weights(values, step_);

@@ -12,8 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/comm/mpi/batch.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/comm/mpi/verdict.h"
@@ -83,11 +85,12 @@ std::vector<std::string> command_line(int ranks, const std::vector<std::string>&
 
 /// In the child. In a process group of its own, so that Ctrl-C reaches the ranks through us only:
 /// mpirun would give them a second to live. Without a terminal to read from, which would stop it.
-[[noreturn]] void become(char* const* words, int stderr_pipe, int error_pipe) {
+[[noreturn]] void become(char* const* words, int stdout_pipe, int stderr_pipe, int error_pipe) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
+  dup2(stdout_pipe, STDOUT_FILENO);
   dup2(stderr_pipe, STDERR_FILENO);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
@@ -97,21 +100,38 @@ std::vector<std::string> command_line(int ranks, const std::vector<std::string>&
   _exit(127);
 }
 
+/// The reading end of a pipe.
+struct Source {
+  int descriptor = -1;
+  bool ended = false;
+
+  /// What there is, in parts, without waiting for more.
+  template <class Take>
+  void read_all(const Take& take) {
+    char buffer[4096];
+    ssize_t count = 0;
+    while ((count = read(descriptor, buffer, sizeof(buffer))) > 0)
+      take(std::string_view(buffer, static_cast<size_t>(count)));
+    ended = count == 0;
+  }
+};
+
 class Mpirun {
  public:
   explicit Mpirun(std::vector<std::string> words) {
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
-    int errors[2], output[2];
-    if (pipe2(errors, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
+    int errors[2], results[2], remarks[2];
+    if (pipe2(errors, O_CLOEXEC) != 0 || pipe2(results, O_CLOEXEC) != 0 ||
+        pipe2(remarks, O_CLOEXEC) != 0)
       throw_error<InvalidInput>("[launch] cannot make a pipe: {}", std::strerror(errno));
     pid_ = fork();
-    if (pid_ == 0) become(pointers.data(), output[1], errors[1]);
-    close(errors[1]);
-    close(output[1]);
-    output_ = output[0];
-    fcntl(output_, F_SETFL, O_NONBLOCK);
+    if (pid_ == 0) become(pointers.data(), results[1], remarks[1], errors[1]);
+    for (const int end : {errors[1], results[1], remarks[1]}) close(end);
+    results_.descriptor = results[0];
+    remarks_.descriptor = remarks[0];
+    for (const int end : {results[0], remarks[0]}) fcntl(end, F_SETFL, O_NONBLOCK);
     int error = pid_ < 0 ? errno : 0;
     ssize_t heard = 0;
     do heard = pid_ > 0 ? read(errors[0], &error, sizeof(error)) : 0;
@@ -120,11 +140,11 @@ class Mpirun {
     close(errors[0]);
     if (error == 0) return;
     if (pid_ > 0) waitpid(pid_, nullptr, 0);
-    close(output_);
+    close_sources();
     throw_error<InvalidInput>("[launch] cannot start {}: {}; install openmpi-bin", words[0],
                               std::strerror(error));
   }
-  ~Mpirun() { close(output_); }
+  ~Mpirun() { close_sources(); }
 
   pid_t pid() const { return pid_; }
   int status() const { return status_; }
@@ -133,33 +153,36 @@ class Mpirun {
   /// Waits a moment for output and passes it on as it comes (progress bars have no line ends).
   /// False when mpirun has ended.
   bool attend(std::chrono::milliseconds moment) {
-    pollfd waiting{output_, POLLIN, 0};
-    if (!output_ended_)
-      ::poll(&waiting, 1, static_cast<int>(moment.count()));
-    else
-      usleep(static_cast<useconds_t>(moment.count() * 1000));
+    // poll() passes over what is negative, and waits for nobody else then.
+    pollfd waiting[] = {{results_.ended ? -1 : results_.descriptor, POLLIN, 0},
+                        {remarks_.ended ? -1 : remarks_.descriptor, POLLIN, 0}};
+    ::poll(waiting, 2, static_cast<int>(moment.count()));
     const bool ended = waitpid(pid_, &status_, WNOHANG) == pid_;
     pass_on();
     return !ended;
   }
 
  private:
+  /// Results by way of our own stdout, so that we know where they get lost.
   void pass_on() {
     constexpr size_t kMostText = 1 << 16;
-    char buffer[4096];
-    ssize_t count = 0;
-    while ((count = read(output_, buffer, sizeof(buffer))) > 0) {
-      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, buffer, count);
-      text_.append(buffer, count);
+    results_.read_all(write_out);
+    flush_out();
+    remarks_.read_all([this](std::string_view part) {
+      write_error(part);
+      text_ += part;
       if (text_.size() > 2 * kMostText) text_.erase(0, text_.size() - kMostText);
-    }
-    output_ended_ = count == 0;
+    });
+  }
+
+  void close_sources() {
+    for (const Source& source : {results_, remarks_}) close(source.descriptor);
   }
 
   pid_t pid_ = -1;
-  int output_ = -1;
   int status_ = 0;
-  bool output_ended_ = false;
+  Source results_;  // mpirun's stdout, with that of the ranks
+  Source remarks_;  // its stderr
   std::string text_;
 };
 
@@ -244,7 +267,7 @@ int launch(int ranks, const std::vector<std::string>& command, const LaunchOptio
   const RecordFolder folder;
   Mpirun mpirun(command_line(ranks, command, options, folder.path()));
   const Verdict verdict = judge(wait_for_job(mpirun, folder.path(), ranks, options));
-  for (const std::string& line : verdict.lines) fmt::print(stderr, "tessera: {}\n", line);
+  for (const std::string& line : verdict.lines) print_error("tessera: {}\n", line);
   return verdict.exit_code;
 }
 

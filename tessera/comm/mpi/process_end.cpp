@@ -1,6 +1,5 @@
 #include "tessera/comm/mpi/process_end.h"
 
-#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <atomic>
@@ -8,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/exit_code.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/comm/mpi/rank_record.h"
 #include "tessera/comm/mpi/wire.h"
 
@@ -47,7 +47,7 @@ WorldLife::~WorldLife() { world_lives = false; }
 void end_job_now(const std::string& reason) noexcept {
   record_failure(FailureKind::kFound, reason);
   record_exit(kRankFailed);
-  fmt::print(stderr, "tessera: {}\n", reason);
+  print_error("tessera: {}\n", reason);
   std::fflush(nullptr);
   abort_job(kRankFailed);
 }

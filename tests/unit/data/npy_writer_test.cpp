@@ -20,6 +20,7 @@ namespace tessera::npy_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
 
 at::Tensor part_of(at::Tensor whole, const Box& box) {
   for (int axis = 0; axis < box.num_axes(); ++axis)
@@ -35,11 +36,12 @@ TEST(NpyWriter, BoxesOfManyRanksMakeTheWhole) {
     Random random(seed);
     const std::string path = folder.file("out.npy");
     const auto creator = NpyWriter::create(path, NpyType::kUint8, shape);
+    const std::string name = creator->temporary_name();
     const auto pieces = random_bisection(random, shape, 6);
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < 6; ++rank)
       ranks.emplace_back([&, rank] {
-        const auto writer = NpyWriter::attach(path);
+        const auto writer = NpyWriter::join(path, name, NpyType::kUint8, shape);
         for (const Piece& piece : pieces)
           if (piece.rank == rank && !piece.box.empty())
             writer->write(piece.box, part_of(classes, piece.box));
@@ -80,29 +82,33 @@ TEST(NpyWriter, TheNameAppearsWithCommitOnly) {
     const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
     writer->write(Box::whole({100}), at::ones({100}));
     EXPECT_EQ(read_bytes(path), "old");
-    EXPECT_TRUE(fs::exists(TemporaryFile::name_for(path)));
+    EXPECT_TRUE(fs::exists(writer->temporary_name()));
   }
   EXPECT_EQ(read_bytes(path), "old");
-  EXPECT_FALSE(fs::exists(TemporaryFile::name_for(path)));
-  write_bytes(TemporaryFile::name_for(path), std::string(100000, 'x'));  // left by a killed run
+  EXPECT_EQ(names_in(folder.path()), Names{"out.npy"});
+  const std::string left_by_a_killed_run = folder.file(".out.npy.0123456789abcdef.writing");
+  write_bytes(left_by_a_killed_run, std::string(100000, 'x'));
   const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
   writer->commit();
   EXPECT_EQ(NpyArray(path).shape(), Shape{100});
-  EXPECT_FALSE(fs::exists(TemporaryFile::name_for(path)));
+  EXPECT_EQ(names_in(folder.path()), Names{"out.npy"});
   EXPECT_THROW(writer->commit(), InternalError);
 }
 
 TEST(NpyWriter, AGuestLeavesTheFileAlone) {
   const ScratchFolder folder;
   const std::string path = folder.file("out.npy");
-  expect_refusal([&] { NpyWriter::attach(path); }, "a folder that all machines share");
+  const auto join = [&](const std::string& name) {
+    return NpyWriter::join(path, name, NpyType::kUint8, {4});
+  };
+  expect_refusal([&] { join(folder.file("none")); }, "a folder that all machines share");
   const auto creator = NpyWriter::create(path, NpyType::kUint8, {4});
   {
-    const auto guest = NpyWriter::attach(path);
+    const auto guest = join(creator->temporary_name());
     EXPECT_EQ(guest->shape(), Shape{4});
     EXPECT_THROW(guest->commit(), InternalError);
   }
-  EXPECT_TRUE(fs::exists(TemporaryFile::name_for(path)));
+  EXPECT_TRUE(fs::exists(creator->temporary_name()));
 }
 
 TEST(NpyWriter, ASecondCreatorIsRefused) {
@@ -132,7 +138,7 @@ TEST(NpyWriter, ADiskWithoutRoomIsAnErrorBeforeAnythingIsWritten) {
   const std::string message = message_of<InvalidInput>(
       [&] { NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 50}); });
   EXPECT_NE(message.find("free some space"), std::string::npos) << message;
-  EXPECT_FALSE(fs::exists(TemporaryFile::name_for(path)));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
   EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 62}), InvalidInput);
   EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {-1}), InvalidInput);
 }

@@ -62,9 +62,9 @@ TEST(AtomicFile, FailureLeavesTheOldContentAndNothingElse) {
   EXPECT_EQ(names_in(folder.path()), Names{"f"});
 }
 
-TEST(AtomicFile, ALeftoverOfAKilledWriterIsUsedUp) {
+TEST(AtomicFile, ALeftoverOfAKilledWriterIsRemoved) {
   const ScratchFolder folder;
-  write_bytes(folder.file(".f.writing"), "much longer than what is to come");
+  write_bytes(folder.file(".f.0123456789abcdef.writing"), "much longer than what is to come");
   write_file_atomically(folder.file("f"), "new");
   EXPECT_EQ(read_bytes(folder.file("f")), "new");
   EXPECT_EQ(names_in(folder.path()), Names{"f"});
@@ -81,7 +81,7 @@ TEST(AtomicFile, ASecondWriterIsRefused) {
   EXPECT_EQ(read_bytes(folder.file("f")), "first");
 }
 
-TEST(AtomicFile, WritesBehindALink) {
+TEST(AtomicFile, WritesWhereALinkLeads) {
   const ScratchFolder folder;
   fs::create_directory(folder.file("there"));
   write_file_atomically(folder.file("there/real"), "old");

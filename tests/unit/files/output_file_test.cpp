@@ -3,6 +3,7 @@
 #include "tessera/files/output_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <thread>
@@ -14,7 +15,9 @@
 namespace tessera::output_file_test {
 namespace {
 
-TEST(OutputFile, IsMadeOnceAndAppendedToLater) {
+namespace fs = std::filesystem;
+
+TEST(OutputFile, IsMadeOnceAndJoinedLater) {
   const ScratchFolder folder;
   {
     OutputFile file = OutputFile::create(folder / "f");
@@ -23,17 +26,28 @@ TEST(OutputFile, IsMadeOnceAndAppendedToLater) {
     EXPECT_EQ(file.bytes(), 7u);
   }
   expect_refusal([&] { OutputFile::create(folder / "f"); }, "File exists");
-  OutputFile file = OutputFile::append_to(folder / "f");
-  file.append(" three");
+  OutputFile file = OutputFile::join(folder / "f");
+  file.write_at("2wo", 3, 4);
   file.sync();
-  EXPECT_EQ(read_bytes(folder / "f"), "one two three");
+  EXPECT_EQ(read_bytes(folder / "f"), "one 2wo");
 }
 
-TEST(OutputFile, MustBeThereToBeOpenedAgain) {
+TEST(OutputFile, MustBeThereToBeJoined) {
   const ScratchFolder folder;
-  expect_refusal([&] { OutputFile::append_to(folder / "f"); }, "No such file or directory");
-  expect_refusal([&] { OutputFile::write_into(folder / "f"); }, "No such file or directory");
+  expect_refusal([&] { OutputFile::join(folder / "f"); }, "No such file or directory");
   EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+TEST(OutputFile, IsNotJoinedThroughWhatOthersMayHaveLaidThere) {
+  const ScratchFolder folder;
+  write_bytes(folder / "bystander", "untouched");
+  fs::create_symlink("bystander", folder / "link");
+  expect_refusal([&] { OutputFile::join(folder / "link"); }, "[file] cannot open");
+  fs::create_hard_link(folder / "bystander", folder / "second name");
+  expect_refusal([&] { OutputFile::join(folder / "second name"); }, "with one name");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect_refusal([&] { OutputFile::join(folder / "pipe"); }, "[file] cannot open");
+  expect_refusal([&] { OutputFile::join("/dev/null"); }, "not a regular file");
 }
 
 TEST(OutputFile, ThreadsWriteTheirParts) {
@@ -57,9 +71,9 @@ TEST(OutputFile, ReservesWhatTheDiskHas) {
   const ScratchFolder folder;
   OutputFile file = OutputFile::create(folder / "f");
   expect_refusal([&] { file.reserve(int64_t{1} << 60); }, "free; free some space");
-  EXPECT_EQ(std::filesystem::file_size(folder / "f"), 0u) << "nothing may be taken before";
+  EXPECT_EQ(fs::file_size(folder / "f"), 0u) << "nothing may be taken before";
   file.reserve(100000);
-  EXPECT_EQ(std::filesystem::file_size(folder / "f"), 100000u);
+  EXPECT_EQ(fs::file_size(folder / "f"), 100000u);
 }
 
 }  // namespace

@@ -1,0 +1,143 @@
+#include "tessera/cli/file_options.h"
+
+#include <filesystem>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/base/text.h"
+#include "tessera/import/import.h"
+
+namespace tessera::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Role {
+  kInput,      // a file, or a folder of files that are read
+  kInputs,     // several: a.npy,b.npy
+  kModel,      // a file, or a name of the zoo
+  kData,       // npy:images.npy,targets.npy, or data that is made up
+  kOutput,     // a file
+  kRunFolder,  // a folder with files of fixed names
+};
+
+struct FileOption {
+  const char* option;
+  Role role;
+};
+
+constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
+                                       {"--config", Role::kInput},
+                                       {"--init-weights", Role::kInput},
+                                       {"--weights", Role::kInput},
+                                       {"--plan", Role::kInput},
+                                       {"--balance", Role::kInput},
+                                       {"--resume", Role::kInput},
+                                       {"--data", Role::kData},
+                                       {"--images", Role::kData},
+                                       {"--input-npy", Role::kInput},
+                                       {"--target-npy", Role::kInputs},
+                                       {"--output", Role::kOutput},
+                                       {"--probabilities", Role::kOutput},
+                                       {"--raw", Role::kOutput},
+                                       {"--picture", Role::kOutput},
+                                       {"--save-weights", Role::kOutput},
+                                       {"--dump-gradients", Role::kOutput},
+                                       {"--trace", Role::kOutput},
+                                       {"--write-plan", Role::kOutput},
+                                       {"--dot", Role::kOutput},
+                                       {"--svg", Role::kOutput},
+                                       {"--run", Role::kRunFolder}};
+
+/// With links followed and dots taken away. A path that cannot be followed stays as it is: opening
+/// it will say why.
+fs::path plain(const std::string& path) {
+  std::error_code error;
+  const fs::path found = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? fs::path(path).lexically_normal() : found;
+}
+
+struct NamedFile {
+  std::string option;
+  std::string text;  // as it was given
+  fs::path path;
+};
+
+struct Files {
+  std::vector<NamedFile> read, written;
+  std::vector<NamedFile> kept;  // folders that hold only what the program itself lays there
+};
+
+void add_inputs(const std::string& option, const std::string& list, Files* files) {
+  for (const std::string& text : split_text(list, ','))
+    if (std::error_code error; fs::exists(text, error))
+      files->read.push_back({option, text, plain(text)});
+}
+
+void add(const FileOption& entry, const std::string& text, Files* files) {
+  const std::string option = entry.option;
+  switch (entry.role) {
+    case Role::kInput:
+      if (std::error_code error; fs::exists(text, error))
+        files->read.push_back({option, text, plain(text)});
+      return;
+    case Role::kInputs:
+      return add_inputs(option, text, files);
+    case Role::kModel:
+      if (names_a_file(text)) files->read.push_back({option, text, plain(text)});
+      return;
+    case Role::kData:
+      if (text.starts_with("npy:")) add_inputs(option, text.substr(4), files);
+      return;
+    case Role::kOutput:
+      files->written.push_back({option, text, plain(text)});
+      return;
+    case Role::kRunFolder:
+      for (const char* name : {"run.json", "metrics.csv"}) {
+        const std::string file = (fs::path(text) / name).string();
+        files->written.push_back({option, file, plain(file)});
+      }
+      const std::string folder = (fs::path(text) / "checkpoints").string();
+      files->kept.push_back({option, folder, plain(folder)});
+      return;
+  }
+}
+
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  const fs::path relative = file.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+void check_written(const NamedFile& file, const Files& files) {
+  for (const NamedFile& input : files.read)
+    if (lies_in(file.path, input.path))
+      throw_error<InvalidInput>("[{}] {} would overwrite what {} reads, {}; give another name",
+                                file.option, file.text, input.option, input.text);
+  for (const NamedFile& folder : files.kept)
+    if (lies_in(file.path, folder.path))
+      throw_error<InvalidInput>(
+          "[{}] {} lies in {}, which is for the checkpoints of {}; give another folder",
+          file.option, file.text, folder.text, folder.option);
+}
+
+}  // namespace
+
+std::string given_text(const CLI::App& command, const std::string& option) {
+  const CLI::Option* found = command.get_option_no_throw(option);
+  return found != nullptr && !found->results().empty() ? found->results().back() : "";
+}
+
+void check_file_options(const TextOfOption& text_of) {
+  Files files;
+  for (const FileOption& entry : kFileOptions)
+    if (const std::string text = text_of(entry.option); !text.empty()) add(entry, text, &files);
+  for (auto file = files.written.begin(); file != files.written.end(); ++file) {
+    check_written(*file, files);
+    for (auto other = files.written.begin(); other != file; ++other)
+      if (other->path == file->path)
+        throw_error<InvalidInput>("[{}] {} is written by {}, too, as {}; give each its own file",
+                                  file->option, file->text, other->option, other->text);
+  }
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,21 @@
+#pragma once
+// The options that name files, of all commands in one table, so that no command can forget to ask:
+// a file that is written must be neither another one that is written nor one that is read.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace tessera::cli {
+
+/// What an option was given; empty where it was not, or the command has no such option.
+using TextOfOption = std::function<std::string(const std::string& option)>;
+
+/// As the command line says.
+std::string given_text(const CLI::App& command, const std::string& option);
+
+/// Throws InvalidInput, naming both options, where two of them lead to one file: also through
+/// links, or spelled in two ways. Nothing is read or written.
+void check_file_options(const TextOfOption& text_of);
+
+}  // namespace tessera::cli
