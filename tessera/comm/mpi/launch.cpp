@@ -1,21 +1,16 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/mpi/batch.h"
 #include "tessera/comm/mpi/mpi.h"
+#include "tessera/comm/mpi/mpirun.h"
+#include "tessera/comm/mpi/session.h"
 #include "tessera/comm/mpi/verdict.h"
 
 namespace tessera::mpi {
@@ -46,127 +41,34 @@ class NotedSignals {
   struct sigaction interrupt_ = {}, terminate_ = {};
 };
 
-class RecordFolder {
- public:
-  RecordFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tessera-ranks-XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      throw_error<InvalidInput>("[launch] cannot make the folder {}: {}", name,
-                                std::strerror(errno));
-    path_ = name;
-  }
-  ~RecordFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+/// mpirun with too few descriptors says so in its own words at best, and hangs at worst.
+void allow_descriptors(int ranks) {
+  const rlim_t needed = 32 + 4 * static_cast<rlim_t>(ranks);  // tried with Open MPI 4.1
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  const rlim_t allowed = limit.rlim_cur;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (limit.rlim_max >= needed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
+  throw_error<OutOfMemory>(
+      "[launch] {} open files are allowed, and mpirun needs about {} for {} ranks; allow more "
+      "(ulimit -n), or use --launch threads",
+      allowed, needed, ranks);
+}
 
 std::vector<std::string> command_line(int ranks, const std::vector<std::string>& command,
-                                      const LaunchOptions& options, const std::string& folder) {
+                                      const LaunchOptions& options) {
   std::vector<std::string> words = {options.mpirun,
                                     "--allow-run-as-root",
                                     "--oversubscribe",
                                     "--bind-to",
                                     "none",
                                     "-x",
-                                    fmt::format("{}={}", kRecordFolderVariable, folder),
+                                    kRecordFolderVariable,
                                     "-n",
                                     std::to_string(ranks)};
   words.insert(words.end(), options.mpirun_options.begin(), options.mpirun_options.end());
   words.insert(words.end(), command.begin(), command.end());
   return words;
-}
-
-/// In the child. In a process group of its own, so that Ctrl-C reaches the ranks through us only:
-/// mpirun would give them a second to live. Without a terminal to read from, which would stop it.
-[[noreturn]] void become(char* const* words, int stderr_pipe, int error_pipe) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
-  dup2(stderr_pipe, STDERR_FILENO);
-  const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-  execvp(words[0], words);
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = write(error_pipe, &error, sizeof(error));
-  _exit(127);
-}
-
-class Mpirun {
- public:
-  explicit Mpirun(std::vector<std::string> words) {
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    int errors[2], output[2];
-    if (pipe2(errors, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
-      throw_error<InvalidInput>("[launch] cannot make a pipe: {}", std::strerror(errno));
-    pid_ = fork();
-    if (pid_ == 0) become(pointers.data(), output[1], errors[1]);
-    close(errors[1]);
-    close(output[1]);
-    output_ = output[0];
-    fcntl(output_, F_SETFL, O_NONBLOCK);
-    int error = pid_ < 0 ? errno : 0;
-    ssize_t heard = 0;
-    do heard = pid_ > 0 ? read(errors[0], &error, sizeof(error)) : 0;
-    while (heard < 0 && errno == EINTR);  // Ctrl-C goes to mpirun, too, which ends in its own way
-    if (heard < 0) error = errno;
-    close(errors[0]);
-    if (error == 0) return;
-    if (pid_ > 0) waitpid(pid_, nullptr, 0);
-    close(output_);
-    throw_error<InvalidInput>("[launch] cannot start {}: {}; install openmpi-bin", words[0],
-                              std::strerror(error));
-  }
-  ~Mpirun() { close(output_); }
-
-  pid_t pid() const { return pid_; }
-  int status() const { return status_; }
-  const std::string& text() const { return text_; }
-
-  /// Waits a moment for output and passes it on as it comes (progress bars have no line ends).
-  /// False when mpirun has ended.
-  bool attend(std::chrono::milliseconds moment) {
-    pollfd waiting{output_, POLLIN, 0};
-    if (!output_ended_)
-      ::poll(&waiting, 1, static_cast<int>(moment.count()));
-    else
-      usleep(static_cast<useconds_t>(moment.count() * 1000));
-    const bool ended = waitpid(pid_, &status_, WNOHANG) == pid_;
-    pass_on();
-    return !ended;
-  }
-
- private:
-  void pass_on() {
-    constexpr size_t kMostText = 1 << 16;
-    char buffer[4096];
-    ssize_t count = 0;
-    while ((count = read(output_, buffer, sizeof(buffer))) > 0) {
-      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, buffer, count);
-      text_.append(buffer, count);
-      if (text_.size() > 2 * kMostText) text_.erase(0, text_.size() - kMostText);
-    }
-    output_ended_ = count == 0;
-  }
-
-  pid_t pid_ = -1;
-  int output_ = -1;
-  int status_ = 0;
-  bool output_ended_ = false;
-  std::string text_;
-};
-
-std::vector<RankRecord> read_records(const std::string& folder, int ranks) {
-  std::vector<RankRecord> records;
-  for (int rank = 0; rank < ranks; ++rank) records.push_back(read_record(folder, rank));
-  return records;
 }
 
 bool here(const RankRecord& rank) {
@@ -210,26 +112,48 @@ void pass_on_signal(int number, int signal, pid_t mpirun, const std::vector<Rank
   if (number > 2) signal_ranks(ranks, SIGKILL);
 }
 
-JobEnd wait_for_job(Mpirun& mpirun, const std::string& folder, int ranks,
-                    const LaunchOptions& options) {
+/// How long nobody has said that it is there, while somebody still has to.
+class StartWatch {
+ public:
+  explicit StartWatch(std::chrono::milliseconds limit) : limit_(limit) {}
+  bool exhausted(const std::vector<RankRecord>& ranks) {
+    const auto missing = std::count_if(ranks.begin(), ranks.end(),
+                                       [](const RankRecord& rank) { return rank.pid == 0; });
+    if (missing != num_missing_) last_start_ = Clock::now();
+    num_missing_ = missing;
+    return missing > 0 && Clock::now() - last_start_ > limit_;
+  }
+
+ private:
+  std::chrono::milliseconds limit_;
+  int64_t num_missing_ = -1;
+  Clock::time_point last_start_;
+};
+
+JobEnd wait_for_job(Mpirun& mpirun, const RecordFolder& records, const LaunchOptions& options) {
   JobEnd end;
   Patience patience(options.patience);
+  StartWatch starting(options.start_limit);
   int num_passed_on = 0;
   Clock::time_point next_look = Clock::now();
   while (mpirun.attend(std::chrono::milliseconds(50))) {
     const bool signalled = num_signals > num_passed_on;
     if (!signalled && Clock::now() < next_look) continue;
     next_look = Clock::now() + std::chrono::milliseconds(250);
-    end.ranks = read_records(folder, ranks);
+    end.ranks = records.read();
     if (signalled) {
       end.forwarded = last_signal.load();
       pass_on_signal(++num_passed_on, *end.forwarded, mpirun.pid(), end.ranks);
     }
-    if (!patience.exhausted(end.ranks)) continue;
-    kill(mpirun.pid(), SIGKILL);
-    signal_ranks(end.ranks, SIGKILL);
+    if (starting.exhausted(end.ranks)) end.late_after = options.start_limit;
+    if (!end.late_after && !patience.exhausted(end.ranks)) continue;
+    end.was_stuck = true;
+    end_session(mpirun.pid(), {});
   }
-  end.ranks = read_records(folder, ranks);
+  // Ranks without their mpirun end by themselves, or not at all.
+  end_session(mpirun.pid(), options.patience);
+  mpirun.pass_on();
+  end.ranks = records.read();
   end.mpirun_text = mpirun.text();
   end.mpirun_status = mpirun.status();
   return end;
@@ -240,10 +164,14 @@ JobEnd wait_for_job(Mpirun& mpirun, const std::string& folder, int ranks,
 int launch(int ranks, const std::vector<std::string>& command, const LaunchOptions& options) {
   if (ranks < 1) throw_error<InvalidInput>("[launch] {} ranks; use at least 1", ranks);
   if (command.empty()) throw_error<InvalidInput>("[launch] there is no command to start");
+  allow_descriptors(ranks);
   const NotedSignals noted;
-  const RecordFolder folder;
-  Mpirun mpirun(command_line(ranks, command, options, folder.path()));
-  const Verdict verdict = judge(wait_for_job(mpirun, folder.path(), ranks, options));
+  const RecordFolder records(ranks);
+  const auto network =
+      options.mpirun_options.empty() ? Mpirun::Network::kPrivate : Mpirun::Network::kShared;
+  Mpirun mpirun(command_line(ranks, command, options),
+                fmt::format("{}={}", kRecordFolderVariable, records.path()), network);
+  const Verdict verdict = judge(wait_for_job(mpirun, records, options));
   for (const std::string& line : verdict.lines) fmt::print(stderr, "tessera: {}\n", line);
   return verdict.exit_code;
 }
