@@ -151,7 +151,10 @@ JobEnd wait_for_job(Mpirun& mpirun, const RecordFolder& records, const LaunchOpt
     end_session(mpirun.pid(), {});
   }
   // Ranks without their mpirun end by themselves, or not at all.
-  end_session(mpirun.pid(), options.patience);
+  end.ranks = records.read();
+  const bool some_came = std::any_of(end.ranks.begin(), end.ranks.end(),
+                                     [](const RankRecord& rank) { return rank.pid != 0; });
+  end_session(mpirun.pid(), some_came ? options.patience : std::chrono::milliseconds(0));
   mpirun.pass_on();
   end.ranks = records.read();
   end.mpirun_text = mpirun.text();
