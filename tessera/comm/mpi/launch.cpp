@@ -80,26 +80,30 @@ bool trouble(const RankRecord& rank) {
   return rank.failure || (here(rank) && kill(rank.pid, 0) != 0 && errno == ESRCH);
 }
 
+bool has_ended(const RankRecord& rank) { return rank.exit_code.has_value(); }
+
 void signal_ranks(const std::vector<RankRecord>& ranks, int signal) {
   for (const RankRecord& rank : ranks)
     if (here(rank)) kill(rank.pid, signal);
 }
 
-/// Once a rank is in trouble mpirun should end the job soon; where it does not, we do.
+/// Once a rank is in trouble, or all have said how they end, mpirun should end the job soon; where
+/// it does not, we do.
 class Patience {
  public:
   explicit Patience(std::chrono::milliseconds limit) : limit_(limit) {}
   bool exhausted(const std::vector<RankRecord>& ranks) {
-    if (!in_trouble_ && std::any_of(ranks.begin(), ranks.end(), trouble)) {
-      in_trouble_ = true;
+    if (!is_due_ && (std::any_of(ranks.begin(), ranks.end(), trouble) ||
+                     std::all_of(ranks.begin(), ranks.end(), has_ended))) {
+      is_due_ = true;
       since_ = Clock::now();
     }
-    return in_trouble_ && Clock::now() - since_ > limit_;
+    return is_due_ && Clock::now() - since_ > limit_;
   }
 
  private:
   std::chrono::milliseconds limit_;
-  bool in_trouble_ = false;
+  bool is_due_ = false;
   Clock::time_point since_;
 };
 

@@ -44,7 +44,7 @@ bool is_later_rank(const std::map<std::string, std::string>& variables) {
 class StrayVariables : public LauncherAttack {};
 
 TEST_F(StrayVariables, NeverSilenceAPlainProcess) {
-  const AttackPlan plan(5);
+  const AttackPlan plan(4);
   for_each_case(plan, [&](std::mt19937_64& random) {
     std::map<std::string, std::string> chosen;
     for (size_t n = 1 + random() % 3; n > 0; --n)

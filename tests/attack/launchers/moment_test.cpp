@@ -52,6 +52,14 @@ class SignalAtAnyMoment : public LauncherAttack {
     return exit_code;
   }
 
+  void start_anew_where_finished(const std::string& weights) {
+    if (!std::filesystem::exists(file("run.safetensors")) || last_step(file("run")) < kSteps)
+      return;
+    EXPECT_EQ(read_file(file("run.safetensors")), weights);
+    std::filesystem::remove_all(file("run"));
+    std::filesystem::remove(file("run.safetensors"));
+  }
+
   std::string errors_;
 };
 
@@ -64,6 +72,7 @@ TEST_F(SignalAtAnyMoment, OfOurLauncherEndsWithADocumentedCode) {
     const auto exit_code = disturb(under_our_launcher(), random, signal);
     EXPECT_TRUE(exit_code == 0 || exit_code == 128 + signal)
         << exit_code.value_or(-1) << ": " << errors_;
+    start_anew_where_finished(weights);
   });
   expect_resumes(under_our_launcher(), weights);
 }
@@ -75,6 +84,7 @@ TEST_F(SignalAtAnyMoment, OfMpirunLosesNothing) {
   const AttackPlan plan(2);
   for_each_case(plan, [&](std::mt19937_64& random) {
     disturb(under_mpirun(), random, random() % 2 ? SIGTERM : SIGINT);
+    start_anew_where_finished(weights);
   });
   expect_resumes(under_mpirun(), weights);
 }
