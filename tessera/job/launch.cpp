@@ -1,5 +1,7 @@
 #include "tessera/job/launch.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -35,14 +37,28 @@ void run_mpi_rank(int num_ranks, const LaunchOptions& options,
       waits);
 }
 
+/// How long mpirun may take for the next rank: as long as ranks wait for each other, but not so
+/// short that a busy machine cannot do it, nor so long that nobody waits for it.
+std::chrono::milliseconds start_limit(double timeout_seconds) {
+  return std::clamp<std::chrono::milliseconds>(timeout_of(timeout_seconds),
+                                               std::chrono::seconds(10), std::chrono::seconds(60));
+}
+
 /// Ends this process.
-[[noreturn]] void start_processes(int num_ranks) {
+[[noreturn]] void start_processes(int num_ranks, double timeout_seconds) {
   if (command_line.empty())
     throw_error<InvalidInput>(
         "[launch] a program that starts mpirun itself calls remember_command_line() in main(); or "
         "start it with mpirun -n {}",
         num_ranks);
-  std::exit(checked_exit_code(mpi::launch(num_ranks, command_line)));
+  // Else each process would start mpirun again, without an end.
+  if (mpi::under_launcher())
+    throw CommError(
+        "[launch] mpirun has started this process without telling it its rank "
+        "(OMPI_COMM_WORLD_RANK and _SIZE); use the mpirun of Open MPI");
+  mpi::LaunchOptions options;
+  options.start_limit = start_limit(timeout_seconds);
+  std::exit(checked_exit_code(mpi::launch(num_ranks, command_line, options)));
 }
 
 }  // namespace
@@ -53,13 +69,17 @@ void remember_command_line(int argc, char** argv) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) command_line[0] = self.string();
+  mpi::report_to_launcher();
 }
 
 std::string transport_name(const LaunchOptions& options) {
   return mpi::launched() ? "mpi" : options.launch;
 }
 
-bool is_secondary_process() { return mpi::launched() && mpi::launched_rank() > 0; }
+bool is_secondary_process() {
+  const auto place = mpi::launched_place();
+  return place && place->rank > 0;
+}
 
 void run_on_ranks(int num_ranks, const LaunchOptions& options,
                   const std::function<void(Transport&)>& body) {
@@ -68,7 +88,7 @@ void run_on_ranks(int num_ranks, const LaunchOptions& options,
   if (options.threads < 1)
     throw_error<InvalidInput>("[launch] {} threads per rank; use at least 1", options.threads);
   if (mpi::launched()) return run_mpi_rank(num_ranks, options, body);
-  if (options.launch == "mpi") start_processes(num_ranks);
+  if (options.launch == "mpi") start_processes(num_ranks, options.timeout_seconds);
   run_on_threads(num_ranks, options.threads, options.timeout_seconds, body);
 }
 

@@ -1,33 +1,65 @@
-// What the launcher has put into the environment of its processes.
-
 #include "tessera/comm/mpi/environment.h"
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <mutex>
 
 #include "tessera/comm/mpi/mpi.h"
 
 namespace tessera::mpi {
+namespace {
 
-std::optional<int> launched_size() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  // Not SLURM_NTASKS: a batch script has that too, before any srun.
-  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  if (tasks && std::getenv("SLURM_PROCID")) return std::atoi(tasks);
+struct Variables {
+  const char* rank;
+  const char* size;
+  int least_size;
+};
+
+// Not SLURM_NTASKS: a batch script has that too, before any srun. And one task of a SLURM step is
+// how a batch script runs any program: that alone is not a launch.
+constexpr Variables kVariables[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 1},
+                                    {"PMI_RANK", "PMI_SIZE", 1},
+                                    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", 2}};
+
+std::mutex place_mutex;
+std::optional<LaunchedPlace> place_in_mpi;
+
+/// A whole number from 0 on and nothing else.
+std::optional<int> count_in(const char* name) {
+  const char* text = std::getenv(name);
+  if (!text) return {};
+  int count = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, count);
+  if (error != std::errc() || stop != end || count < 0) return {};
+  return count;
+}
+
+/// A launcher that speaks PMIx alone does not tell the size.
+bool has_pmix_place() { return count_in("PMIX_RANK") && std::getenv("PMIX_NAMESPACE"); }
+
+}  // namespace
+
+std::optional<LaunchedPlace> launched_place() {
+  {
+    const std::lock_guard lock(place_mutex);
+    if (place_in_mpi) return place_in_mpi;
+  }
+  for (const Variables& names : kVariables) {
+    const auto rank = count_in(names.rank);
+    const auto size = count_in(names.size);
+    if (rank && size && *rank < *size && *size >= names.least_size)
+      return LaunchedPlace{*rank, *size};
+  }
   return {};
 }
 
-int launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return -1;
+void set_place(LaunchedPlace place) {
+  const std::lock_guard lock(place_mutex);
+  place_in_mpi = place;
 }
 
-// One task of a SLURM step is how a batch script runs any program: that alone is not a launch.
-bool launched() {
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMI_SIZE") || std::getenv("PMIX_RANK"))
-    return true;
-  return launched_size().value_or(1) > 1;
-}
+bool launched() { return launched_place() || has_pmix_place(); }
 
 }  // namespace tessera::mpi

@@ -1,14 +1,22 @@
 #pragma once
 // What mpirun or srun has put into the environment of the processes it started; known before MPI.
+// A rank counts only together with a number of processes that it fits: a shell may have kept one
+// variable of a job that has long ended.
 
 #include <optional>
 
 namespace tessera::mpi {
 
-/// The number of processes that the launcher has started, where it says so.
-std::optional<int> launched_size();
+/// The place of a process among those that the launcher has started.
+struct LaunchedPlace {
+  int rank = 0;
+  int size = 1;
+};
 
-/// The rank of this process; -1 where no launcher has given one.
-int launched_rank();
+/// Nothing where no launcher has said both, or where what it said does not fit together.
+std::optional<LaunchedPlace> launched_place();
+
+/// From now on the place is the one that MPI sees, whatever the environment says.
+void set_place(LaunchedPlace place);
 
 }  // namespace tessera::mpi

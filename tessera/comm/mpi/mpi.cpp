@@ -1,5 +1,6 @@
 #include "tessera/comm/mpi/mpi.h"
 
+#include <cstdlib>
 #include <limits>
 #include <mutex>
 
@@ -25,9 +26,9 @@ void check(const Options& options) {
 
 /// The first call starts MPI; whether it comes up or not, the exit is to leave its traces.
 std::unique_ptr<MpiTransport> start(const Options& options) {
-  static std::once_flag recorded, hooked;
+  static std::once_flag hooked;
   const auto hook = [] { std::call_once(hooked, hook_exit); };
-  std::call_once(recorded, record_start);
+  record_start();
   try {
     auto transport = std::make_unique<MpiTransport>(options);
     hook();
@@ -41,18 +42,29 @@ std::unique_ptr<MpiTransport> start(const Options& options) {
 std::unique_ptr<MpiTransport> connect(const Options& options) {
   check(options);
   std::unique_ptr<MpiTransport> transport = start(options);
-  const int launched = launched_size().value_or(transport->size());
-  if (launched != transport->size())
+  const LaunchedPlace seen{transport->rank(), transport->size()};
+  const LaunchedPlace launched = launched_place().value_or(seen);
+  set_place(seen);
+  if (launched.size != seen.size)
     throw_error<InvalidInput>(
         "[mpi] the launcher has started {} processes and MPI sees {}: it is the launcher of "
-        "another MPI; use the mpirun of the MPI that Tessera was built with, or srun --mpi=pmix",
-        launched, transport->size());
+        "another MPI, or its variables were left in the environment; use the mpirun of the MPI "
+        "that Tessera was built with, or srun --mpi=pmix",
+        launched.size, seen.size);
   return transport;
 }
 
 }  // namespace
 
 bool available() { return true; }
+
+bool under_launcher() { return std::getenv(kRecordFolderVariable) != nullptr; }
+
+void report_to_launcher() {
+  if (!under_launcher()) return;
+  record_start();
+  hook_early_exit();
+}
 
 std::unique_ptr<Transport> create(const Options& options) { return connect(options); }
 

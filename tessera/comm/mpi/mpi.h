@@ -30,6 +30,13 @@ namespace tessera::mpi {
 /// Whether this build has MPI. Without it create(), run_rank() and launch() throw Unsupported.
 bool available();
 
+/// Whether this process was started by launch(), as a rank or on the way to one.
+bool under_launcher();
+
+/// For a program that launch() starts, early in main(): notes for the launcher that this process is
+/// there, and how it exits. Else it is noted when MPI starts.
+void report_to_launcher();
+
 /// Whether this process was started as one of several ranks, by mpirun or srun (from the
 /// environment; does not touch MPI).
 bool launched();
@@ -55,19 +62,24 @@ std::unique_ptr<Transport> create(const Options& options = {});
 void run_rank(const std::function<void(Transport&)>& body, const Options& options = {});
 
 struct LaunchOptions {
-  std::string mpirun = "mpirun";              // looked up in PATH
-  std::vector<std::string> mpirun_options;    // put before the command: a host file, a mapping
-  std::chrono::milliseconds patience{8'000};  // with mpirun, once a rank has failed or vanished
+  std::string mpirun = "mpirun";  // looked up in PATH
+  /// Put before the command: a host file, a mapping. Where there are some, ranks may be on other
+  /// machines; else all are here, and the job gets a network of its own (private_network.h).
+  std::vector<std::string> mpirun_options;
+  std::chrono::milliseconds patience{8'000};      // with mpirun, once a rank has failed or vanished
+  std::chrono::milliseconds start_limit{60'000};  // in which another rank must have started
 };
 
 /// Starts `command` as `ranks` processes under mpirun and waits for them; as root and with more
 /// ranks than cores too. Their output passes through; at the end, stderr says which rank failed and
 /// why.
 ///
-/// SIGINT and SIGTERM go to the ranks, which may end well; the second one ends them. Returns the
-/// exit code of the ranks where they agree on 0, 1, 2 or 4; 3 where a rank died, the transport
-/// failed or they differ; 128 + signal where they died of the signal that was passed on. Throws
-/// InvalidInput when mpirun cannot be started.
+/// SIGINT and SIGTERM go to the ranks, which may end well; the second one ends them. The ranks' own
+/// word decides, not mpirun's exit code. Returns the exit code of the ranks that have one other
+/// than 0, where all have ended and those agree on 1, 2 or 4; 3 where a rank died or never started,
+/// the transport failed or they differ; 128 + signal where they died of the signal that was passed
+/// on. No process of the job is left. Throws InvalidInput when mpirun cannot be started, and
+/// OutOfMemory where the system lacks processes or descriptors for it.
 ///
 /// One call at a time, since it takes over the handlers of both signals.
 int launch(int ranks, const std::vector<std::string>& command, const LaunchOptions& options = {});

@@ -16,6 +16,10 @@ namespace {
 
 bool available() { return false; }
 
+bool under_launcher() { return false; }
+
+void report_to_launcher() {}
+
 std::unique_ptr<Transport> create(const Options&) { throw_missing(); }
 
 void run_rank(const std::function<void(Transport&)>&, const Options&) { throw_missing(); }

@@ -17,17 +17,30 @@ namespace {
 std::atomic<bool> must_end_job{false};
 std::atomic<bool> world_lives{false};
 
+/// mpirun kills all ranks when the first one returns a code other than 0; before that the others
+/// should have said how they end.
+void leave_word(int exit_code) {
+  record_exit(exit_code);
+  if (exit_code != 0) await_exits(std::chrono::milliseconds(1'000));
+}
+
+void at_early_exit(int exit_code, void*) {
+  std::fflush(nullptr);
+  leave_word(exit_code);
+}
+
 void at_exit(int exit_code, void*) {
   const bool abort = must_end_job || world_lives;
   if (abort && exit_code == 0) exit_code = kRankFailed;
   std::fflush(nullptr);  // MPI_Abort does not
-  record_exit(exit_code);
-  if (exit_code != 0) await_exits(std::chrono::milliseconds(1'000));
+  leave_word(exit_code);
   if (abort) abort_job(exit_code);
   finalise();
 }
 
 }  // namespace
+
+void hook_early_exit() { on_exit(at_early_exit, nullptr); }
 
 // on_exit and not atexit: only it gets the exit code.
 void hook_exit() { on_exit(at_exit, nullptr); }

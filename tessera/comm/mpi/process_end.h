@@ -9,6 +9,10 @@
 
 namespace tessera::mpi {
 
+/// From now on the program's exit leaves its code in the rank's record, unless the exit that
+/// hook_exit() sets up has come first.
+void hook_early_exit();
+
 /// From now on the program's exit ends MPI and leaves its code in the rank's record. With a code
 /// other than 0 it waits a moment for the others to do the same: mpirun kills all ranks, and drops
 /// what they have just written, when the first one returns such a code. Once, when MPI runs: the

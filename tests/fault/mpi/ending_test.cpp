@@ -27,6 +27,10 @@ TEST_F(MpiEnding, AnExceptionOfOneRankEndsAllWithItsReason) {
 TEST_F(MpiEnding, TheExitCodeIsTheOneThatAllRanksHave) {
   for (int code : {0, 1, 4}) EXPECT_EQ(play(3, "exit", {std::to_string(code)}).exit_code, code);
   EXPECT_EQ(play(3, "throw_on_all").exit_code, 2);
+  for (int code : {1, 2}) {  // rank 0 compares and writes for all
+    const std::vector<std::string> arguments{std::to_string(code)};
+    EXPECT_EQ(play(3, "exit_of_first", arguments).exit_code, code);
+  }
   const JobResult apart = play(3, "exit_apart");
   EXPECT_EQ(apart.exit_code, 3);
   expect_contains(apart, "ended with exit code 2");
@@ -130,6 +134,7 @@ TEST_F(MpiEnding, WhatCannotBeLaunchedIsNamed) {
   mpi::LaunchOptions options;
   options.mpirun = "there-is-no-such-mpirun";
   EXPECT_THROW(mpi::launch(1, {"true"}, options), InvalidInput);
+  EXPECT_EQ(mpi::launch(2, {"true"}), 3) << "processes that are not ranks";
   EXPECT_EQ(play(2, "exit", {"0"}).exit_code, 0) << "and the next launch is not disturbed";
 }
 

@@ -281,6 +281,8 @@ int play_as_rank(const std::string& scenario, const std::vector<std::string>& ar
         [&](Transport& transport) {
           if (scenario == "exit") exit_code = std::stoi(arguments[0]);
           if (scenario == "exit_apart") exit_code = transport.rank();
+          if (scenario == "exit_of_first" && transport.rank() == 0)
+            exit_code = std::stoi(arguments[0]);
           const auto found = kScenarios.find(scenario);
           if (found != kScenarios.end()) found->second(transport, arguments);
         },

@@ -31,13 +31,40 @@ TEST(Launch, TheTransportIsTheOneAskedFor) {
 TEST(Launch, AWorldThatWasStartedAroundUsIsUsed) {
   EXPECT_FALSE(is_secondary_process());
   const Variable size("OMPI_COMM_WORLD_SIZE", "2");
-  EXPECT_EQ(transport_name({.launch = "threads"}), "mpi");
   {
     const Variable rank("OMPI_COMM_WORLD_RANK", "0");
+    EXPECT_EQ(transport_name({.launch = "threads"}), "mpi");
     EXPECT_FALSE(is_secondary_process());
   }
   const Variable rank("OMPI_COMM_WORLD_RANK", "1");
+  EXPECT_EQ(transport_name({.launch = "threads"}), "mpi");
   EXPECT_TRUE(is_secondary_process());
+}
+
+TEST(Launch, OneTaskOfABatchScriptIsNotAWorld) {
+  const Variable rank("SLURM_PROCID", "0");
+  {
+    const Variable size("SLURM_STEP_NUM_TASKS", "1");
+    EXPECT_EQ(transport_name({}), "threads");
+  }
+  const Variable size("SLURM_STEP_NUM_TASKS", "2");
+  EXPECT_EQ(transport_name({}), "mpi");
+}
+
+/// A shell keeps them from a job that has ended: they must not silence a program's errors.
+TEST(Launch, VariablesThatDoNotFitTogetherAreNotBelieved) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE"}) {
+    const Variable alone(name, "1");
+    EXPECT_EQ(transport_name({}), "threads") << name;
+    EXPECT_FALSE(is_secondary_process()) << name;
+  }
+  for (const char* text : {"2", "-1", "", "1x", "99999999999999999999"}) {
+    const Variable rank("OMPI_COMM_WORLD_RANK", text);
+    const Variable size("OMPI_COMM_WORLD_SIZE", "2");
+    EXPECT_EQ(transport_name({}), "threads") << text;
+    EXPECT_FALSE(is_secondary_process()) << text;
+  }
 }
 
 TEST(Launch, TheBodyRunsOnceOnEveryRank) {
