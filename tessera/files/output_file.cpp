@@ -25,17 +25,10 @@ void write_all(const void* data, size_t bytes, const std::string& path, const Wr
   }
 }
 
-}  // namespace
-
-OutputFile OutputFile::create(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
-  if (descriptor < 0) throw_file_error("create", path, errno);
-  return OutputFile(descriptor, path);
-}
-
 // Not blocking: the open of a pipe would wait for a reader.
-OutputFile OutputFile::join(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+OutputFile open_existing(const std::string& path, int flags) {
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags);
   if (descriptor < 0) throw_file_error("open", path, errno);
   OutputFile file(descriptor, path);
   struct stat status;
@@ -47,6 +40,18 @@ OutputFile OutputFile::join(const std::string& path) {
         path);
   return file;
 }
+
+}  // namespace
+
+OutputFile OutputFile::create(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+  if (descriptor < 0) throw_file_error("create", path, errno);
+  return OutputFile(descriptor, path);
+}
+
+OutputFile OutputFile::join(const std::string& path) { return open_existing(path, 0); }
+
+OutputFile OutputFile::append_to(const std::string& path) { return open_existing(path, O_APPEND); }
 
 OutputFile::OutputFile(int descriptor, std::string path)
     : descriptor_(descriptor), path_(std::move(path)) {}

@@ -23,6 +23,8 @@ class OutputFile {
   /// A file that another process has made, for write_at(). Not through a link, and not where the
   /// file has a second name: somebody else has laid it there then.
   static OutputFile join(const std::string& path);
+  /// The same, for append() at its end, wherever that is at the time.
+  static OutputFile append_to(const std::string& path);
   /// Takes an open descriptor over; `path` is the name in error messages.
   OutputFile(int descriptor, std::string path);
   OutputFile(OutputFile&& other) noexcept;
