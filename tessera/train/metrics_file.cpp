@@ -5,11 +5,14 @@
 
 #include "tessera/base/error.h"
 #include "tessera/files/atomic_file.h"
+#include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
 #include "tessera/train/run_folder.h"
 
 namespace tessera {
 namespace {
+
+constexpr uint64_t kMaxMetricsBytes = 1 << 30;  // ten million rows
 
 std::string header(const std::vector<std::string>& columns) {
   std::string line = "step";
@@ -31,8 +34,8 @@ int64_t step_of(const std::string& row, const std::string& path, int line) {
   const auto [rest, error] = std::from_chars(row.data(), end, step);
   if (error != std::errc() || (rest != end && *rest != ','))
     throw_error<InvalidInput>(
-        "[metrics] {}:{}: \"{}\" does not start with a step; remove the file or the row", path,
-        line, row);
+        "[metrics] {}:{}: {} does not start with a step; remove the file or the row", path, line,
+        excerpt(row));
   return step;
 }
 
@@ -48,7 +51,7 @@ std::string keep_rows(const std::string& text, const std::string& head, int64_t 
       throw_error<InvalidInput>(
           "[metrics] {} has the columns {}, this run writes {}; give another run folder, or remove "
           "the file",
-          path, row, head);
+          path, excerpt(row), head);
     if (line > 1 && step_of(row, path, line) <= last_step) kept += row + "\n";
   }
   return kept;
@@ -62,8 +65,9 @@ MetricsFile::MetricsFile(const std::string& path, const std::vector<std::string>
   const std::string head = header(columns);
   std::string text, kept = head + "\n";
   std::error_code unreadable;  // counts as absent: writing will say why
-  if (resumed_at && std::filesystem::exists(path, unreadable)) {
-    text = read_text(path, "metrics");
+  const auto status = std::filesystem::symlink_status(path, unreadable);
+  if (resumed_at && std::filesystem::exists(status)) {
+    text = read_text(path, "metrics", kMaxMetricsBytes);
     kept = keep_rows(text, head, *resumed_at, path);
   }
   write_in_run([&] {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::attack {
+namespace attack {
 
 /// A number from the environment, such as TESSERA_ATTACK_CASES.
 inline uint64_t number_from(const char* variable, uint64_t otherwise) {
@@ -186,4 +186,4 @@ class Mutation {
   std::mt19937_64 random_;
 };
 
-}  // namespace tessera::attack
+}  // namespace attack

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -105,6 +106,32 @@ TEST(RunFolder, ResumesOverADescriptionThatCannotBeRead) {
   folder.write_description(start);
   EXPECT_EQ(read_run(folder)["resumed"].size(), 1u);
   EXPECT_FALSE(read_run(folder).contains("first_start"));
+}
+
+TEST(RunFolder, ResumesOverADescriptionOfAnotherKind) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  RunDescription start = description();
+  start.resumed_at = 5;
+  for (const char* text : {R"({"resumed": {"a": 1}})", R"({"resumed": 3, "first_start": []})", "[]",
+                           R"({"resumed": [], "resumed": []})"}) {
+    write_bytes(folder.file("run.json"), text);
+    folder.write_description(start);
+    EXPECT_EQ(read_run(folder)["resumed"].size(), 1u) << text;
+  }
+  write_bytes(folder.file("run.json"), std::string(200'000, '['));
+  folder.write_description(start);
+  EXPECT_EQ(read_run(folder)["resumed"].size(), 1u);
+}
+
+TEST(RunFolder, RefusesADescriptionThatIsNotAFile) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  ASSERT_EQ(::mkfifo(folder.file("run.json").c_str(), 0600), 0);
+  RunDescription start = description();
+  start.resumed_at = 5;
+  expect_refusal([&] { folder.write_description(start); },
+                 "[run.json] cannot read " + folder.file("run.json") + ": it is a pipe");
 }
 
 TEST(RunFolder, RefusesAFolderThatCannotBe) {
