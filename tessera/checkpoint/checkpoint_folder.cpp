@@ -8,7 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/files/file_error.h"
 #include "tessera/files/folder.h"
-#include "tessera/files/mapped_file.h"
+#include "tessera/files/read_text.h"
 #include "tessera/graph/checksum.h"
 
 namespace tessera {
@@ -30,7 +30,9 @@ StateFile describe(const TrainingState& state, bool is_best, uint64_t tensor_fil
   return file;
 }
 
-void check_tensors(const StateFile& state, const SafetensorsFile& tensors) {
+/// Reads every tensor once, checks it, and only then gives it to `take`.
+template <class Take>
+void read_tensors(const StateFile& state, const SafetensorsFile& tensors, const Take& take) {
   if (tensors.size() != state.tensor_file_bytes)
     throw_error<InvalidInput>("{} has {} bytes, but {} were written", kTensors, tensors.size(),
                               state.tensor_file_bytes);
@@ -40,9 +42,11 @@ void check_tensors(const StateFile& state, const SafetensorsFile& tensors) {
   for (const auto& [name, sum] : state.checksums) {
     if (!tensors.contains(name))
       throw_error<InvalidInput>("{} has no tensor {}, which was written", kTensors, name);
-    if (checksum(tensors.tensor(name)) != sum)
+    at::Tensor tensor = tensors.tensor(name);
+    if (checksum(tensor) != sum)
       throw_error<InvalidInput>("tensor {} in {} does not match its checksum: the file is damaged",
                                 name, kTensors);
+    take(name, std::move(tensor));
   }
 }
 
@@ -62,9 +66,9 @@ StateFile read_state(const std::string& folder) {
   if (!fs::exists(folder, error)) throw_error<InvalidInput>("there is no such folder");
   if (!fs::exists(path, error))
     throw_error<InvalidInput>("it is not a checkpoint of Tessera, for it has no {}", kState);
-  const MappedFile file(path);
+  const std::string text = read_text(path, "checkpoint");
   try {
-    return parse_state({file.data(), file.size()});
+    return parse_state(text);
   } catch (const InvalidInput& fault) {
     throw_error<InvalidInput>("{}: {}", kState, fault.what());
   }
@@ -83,12 +87,22 @@ void write_checkpoint_folder(const std::string& folder, const TrainingState& sta
   sync_folder(folder);
 }
 
-CheckedFolder check_checkpoint_folder(const std::string& folder) {
+void check_checkpoint_folder(const std::string& folder) {
+  with_place(folder, [&] {
+    read_tensors(read_state(folder), SafetensorsFile(file_in(folder, kTensors)),
+                 [](const std::string&, at::Tensor) {});
+  });
+}
+
+TrainingState load_checkpoint_folder(const std::string& folder) {
   return with_place(folder, [&] {
-    StateFile state = read_state(folder);
-    SafetensorsFile tensors(file_in(folder, kTensors));
-    check_tensors(state, tensors);
-    return CheckedFolder{std::move(state), std::move(tensors)};
+    StateFile file = read_state(folder);
+    TrainingState state = std::move(file.state);
+    read_tensors(file, SafetensorsFile(file_in(folder, kTensors)),
+                 [&](const std::string& name, at::Tensor tensor) {
+                   state.tensors.emplace_back(name, std::move(tensor));
+                 });
+    return state;
   });
 }
 

@@ -12,13 +12,11 @@ namespace tessera {
 /// Makes the folder, which must not exist, and forces it and its files to the disk.
 void write_checkpoint_folder(const std::string& folder, const TrainingState& state, bool is_best);
 
-/// A checkpoint whose every byte has been checked; its tensors are not in memory yet.
-struct CheckedFolder {
-  StateFile state;
-  SafetensorsFile tensors;
-};
-/// Throws InvalidInput with folder and fault.
-CheckedFolder check_checkpoint_folder(const std::string& folder);
+/// Reads every byte and throws InvalidInput with folder and fault; keeps nothing.
+void check_checkpoint_folder(const std::string& folder);
+/// The same, and keeps what was checked: nothing is read a second time, when it may be another
+/// file.
+TrainingState load_checkpoint_folder(const std::string& folder);
 
 /// Reads state.json alone, which costs little; the tensors may still be damaged.
 StateFile read_state_file(const std::string& folder);

@@ -184,11 +184,7 @@ std::optional<std::string> CheckpointStore::latest_valid() { return newest(Which
 std::optional<std::string> CheckpointStore::best() { return newest(Which::kBest); }
 
 TrainingState CheckpointStore::load(const std::string& path) const {
-  CheckedFolder checked = check_checkpoint_folder(path);
-  TrainingState state = std::move(checked.state.state);
-  for (const TensorEntry& entry : checked.tensors.entries())
-    state.tensors.emplace_back(entry.name, checked.tensors.tensor(entry.name).clone());
-  return state;
+  return load_checkpoint_folder(path);
 }
 
 std::string CheckpointStore::path_of(const CheckpointName& name) const {

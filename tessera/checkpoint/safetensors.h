@@ -16,12 +16,12 @@
 
 #include <ATen/ATen.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tessera/checkpoint/safetensors_header.h"
+#include "tessera/files/input_file.h"
 #include "tessera/files/output_file.h"
 
 namespace tessera {
@@ -35,11 +35,9 @@ void write_safetensors(const std::string& path, const NamedTensors& tensors,
 void write_safetensors(OutputFile& file, const NamedTensors& tensors,
                        const Metadata& metadata = {});
 
-class MappedFile;
-
 class SafetensorsFile {
  public:
-  /// Maps the file and checks all of its header.
+  /// Reads the header and checks all of it.
   explicit SafetensorsFile(const std::string& path);
 
   /// In the order of names.
@@ -47,20 +45,17 @@ class SafetensorsFile {
   const Metadata& metadata() const { return header_.metadata; }
   bool contains(const std::string& name) const { return find(name) != nullptr; }
   /// The bytes of the whole file.
-  uint64_t size() const;
-  /// A tensor over the mapped file, which lives as long as the tensor. Writing to it changes
-  /// neither the file nor a tensor from another SafetensorsFile. Throws InvalidInput for an unknown
-  /// name.
+  uint64_t size() const { return file_.size(); }
+  /// Reads a tensor into memory of its own. Throws InvalidInput for an unknown name, and where the
+  /// file has changed so that the bytes are not there or are no values of the type.
   at::Tensor tensor(const std::string& name) const;
 
  private:
   const TensorEntry* find(const std::string& name) const;
-  void check_booleans() const;
 
-  std::string path_;
-  std::shared_ptr<MappedFile> file_;
+  InputFile file_;
   SafetensorsHeader header_;
-  char* data_ = nullptr;  // after the header
+  uint64_t data_begin_ = 0;  // after the header
 };
 
 }  // namespace tessera

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/files/json.h"
 
 namespace tessera {
 namespace {
@@ -37,27 +37,17 @@ at::ScalarType type_of(const std::string& tensor, const json& dtype) {
   if (dtype.is_string())
     for (const auto& [name, type] : kTypes)
       if (dtype.get_ref<const std::string&>() == name) return type;
-  throw_error<InvalidInput>("tensor {} has dtype {}; can be read: {}", tensor, dtype.dump(),
+  throw_error<InvalidInput>("tensor {} has dtype {}; can be read: {}", tensor, excerpt(dtype),
                             kTypeNames);
 }
 
-// The parser silently keeps the last of two equal names; a file with two is damaged or a trick.
-json parse_strictly(std::string_view text) {
+json parse_text(std::string_view text) {
   if (text.empty() || text.front() != '{')
     throw_error<InvalidInput>("the header does not begin with {{");
-  std::vector<std::set<std::string>> names;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMaxDepth) throw_error<InvalidInput>("the header is nested too deeply");
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
-      throw_error<InvalidInput>("the name {} occurs twice in the header", parsed.dump());
-    return true;
-  };
   try {
-    return json::parse(text.begin(), text.end(), watch);
-  } catch (const json::exception& error) {
-    throw_error<InvalidInput>("the header is not JSON ({})", error.what());
+    return parse_json(text, {.max_depth = kMaxDepth});
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("in the header: {}", error.what());
   }
 }
 
@@ -83,7 +73,7 @@ std::vector<uint64_t> unsigned_list(const std::string& tensor, const char* what,
   }
   if (!legal)
     throw_error<InvalidInput>("tensor {} has a {} that is not a list of whole numbers: {}", tensor,
-                              what, list.dump());
+                              what, excerpt(list));
   return numbers;
 }
 
@@ -177,7 +167,7 @@ std::string format_header(const SafetensorsHeader& header) {
 
 SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes) {
   SafetensorsHeader header;
-  const json object = parse_strictly(text);
+  const json object = parse_text(text);
   for (const auto& [name, value] : object.items()) {
     if (name == kMetadata)
       header.metadata = parse_metadata(value);

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <cstring>
-#include <string_view>
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/safetensors.h"
-#include "tessera/files/mapped_file.h"
 
 namespace tessera {
 namespace {
@@ -13,14 +10,14 @@ constexpr uint64_t kLengthBytes = 8;
 // The format's own limit. It keeps a damaged length from being taken for one.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
-std::string_view header_text(const MappedFile& file) {
+std::string header_text(const InputFile& file) {
   if (file.size() < kLengthBytes)
     throw_error<InvalidInput>(
         "{} bytes are too few for a header: the file is truncated or not of "
         "this format",
         file.size());
   uint64_t length = 0;
-  std::memcpy(&length, file.data(), kLengthBytes);
+  file.read_at(0, &length, kLengthBytes);
   if (length > kMaxHeaderBytes)
     throw_error<InvalidInput>(
         "a header of {} bytes is more than the format's {}: the file is not of "
@@ -29,52 +26,41 @@ std::string_view header_text(const MappedFile& file) {
   if (length > file.size() - kLengthBytes)
     throw_error<InvalidInput>("the header has {} bytes, but only {} follow: the file is truncated",
                               length, file.size() - kLengthBytes);
-  return {file.data() + kLengthBytes, length};
+  std::string text(length, '\0');
+  file.read_at(kLengthBytes, text.data(), text.size());
+  return text;
+}
+
+/// A bool that is neither 0 nor 1 is undefined behaviour wherever it is read.
+void check_booleans(const std::string& path, const std::string& name, const at::Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    if (bytes[i] > 1)
+      throw_error<InvalidInput>("[safetensors] {}: tensor {} is BOOL, but its byte {} is {}", path,
+                                name, i, bytes[i]);
 }
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::string& path)
-    : path_(path), file_(std::make_shared<MappedFile>(path)) {
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "safetensors") {
   try {
-    const std::string_view text = header_text(*file_);
-    const uint64_t header_bytes = kLengthBytes + text.size();
-    header_ = parse_header(text, file_->size() - header_bytes);
-    data_ = file_->data() + header_bytes;
-    check_booleans();
+    const std::string text = header_text(file_);
+    data_begin_ = kLengthBytes + text.size();
+    header_ = parse_header(text, file_.size() - data_begin_);
   } catch (const InvalidInput& error) {
     throw_error<InvalidInput>("[safetensors] {}: {}", path, error.what());
-  }
-}
-
-uint64_t SafetensorsFile::size() const { return file_->size(); }
-
-// A bool that is neither 0 nor 1 is undefined behaviour wherever it is read.
-void SafetensorsFile::check_booleans() const {
-  for (const TensorEntry& entry : header_.entries) {
-    if (entry.type != at::ScalarType::Bool) continue;
-    for (uint64_t i = entry.begin; i < entry.end; ++i)
-      if (static_cast<unsigned char>(data_[i]) > 1)
-        throw_error<InvalidInput>("tensor {} is BOOL, but its byte {} is {}", entry.name,
-                                  i - entry.begin, static_cast<unsigned char>(data_[i]));
   }
 }
 
 at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   const TensorEntry* entry = find(name);
   if (entry == nullptr)
-    throw_error<InvalidInput>("[safetensors] {}: there is no tensor {}", path_, name);
-  const auto options = at::TensorOptions().dtype(entry->type);
-  const uint64_t bytes = entry->end - entry->begin;
-  if (bytes == 0) return at::empty(entry->shape, options);
-  char* data = data_ + entry->begin;
-  if (reinterpret_cast<uintptr_t>(data) % c10::elementSize(entry->type) != 0) {
-    at::Tensor aligned = at::empty(entry->shape, options);
-    std::memcpy(aligned.data_ptr(), data, bytes);
-    return aligned;
-  }
-  return at::from_blob(
-      data, entry->shape, [file = file_](void*) {}, options);
+    throw_error<InvalidInput>("[safetensors] {}: there is no tensor {}", file_.path(), name);
+  at::Tensor tensor = at::empty(entry->shape, at::TensorOptions().dtype(entry->type));
+  if (tensor.numel() > 0)
+    file_.read_at(data_begin_ + entry->begin, tensor.data_ptr(), entry->end - entry->begin);
+  if (entry->type == at::ScalarType::Bool) check_booleans(file_.path(), name, tensor);
+  return tensor;
 }
 
 const TensorEntry* SafetensorsFile::find(const std::string& name) const {

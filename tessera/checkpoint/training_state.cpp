@@ -14,11 +14,11 @@ std::map<std::string, at::Tensor> tensors_under(const TrainingState& state,
   return found;
 }
 
-void check_fits(const Graph& graph, const TrainingState& state) {
+void check_fits(const Graph& graph, const TrainingState& state, const std::string& path) {
   std::map<std::string, Shape> shapes;
   for (const auto& [name, tensor] : tensors_under(state, "model."))
     shapes[name] = Shape(tensor.sizes().begin(), tensor.sizes().end());
-  check_model_fit(fmt::format("[checkpoint] the one of step {}", state.step), graph, shapes);
+  check_model_fit(fmt::format("[checkpoint] {}", path), graph, shapes);
 }
 
 }  // namespace tessera

@@ -3,7 +3,7 @@
 // it can be resumed on any other.
 //
 // Example:
-//   check_fits(graph, state);
+//   check_fits(graph, state, "run/checkpoints/step-000100");
 //   for (auto& [name, value] : tensors_under(state, "model.")) ...
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct TrainingState {
 std::map<std::string, at::Tensor> tensors_under(const TrainingState& state,
                                                 const std::string& prefix);
 
-/// Throws InvalidInput with the first differences unless the tensors under "model." are the graph's
-/// parameters and buffers.
-void check_fits(const Graph& graph, const TrainingState& state);
+/// Throws InvalidInput with `path`, from which the state came, and the first differences unless the
+/// tensors under "model." are the graph's parameters and buffers.
+void check_fits(const Graph& graph, const TrainingState& state, const std::string& path);
 
 }  // namespace tessera

@@ -9,7 +9,6 @@
 #include "tessera/cli/file_options.h"
 #include "tessera/config/config_keys.h"
 #include "tessera/files/atomic_file.h"
-#include "tessera/files/read_text.h"
 #include "tessera/inspect/dot.h"
 #include "tessera/inspect/svg.h"
 #include "tessera/inspect/table.h"
@@ -43,7 +42,7 @@ SortBy sort_by(const std::string& name) {
 void colour_by_stage(const Graph& graph, const std::string& plan_file, DrawingOptions* drawing) {
   static const std::vector<std::string> colours{"#a6cee3", "#fdbf6f", "#b2df8a", "#fb9a99",
                                                 "#ffff99", "#cab2d6", "#e5c494", "#8dd3c7"};
-  const Plan plan = plan_from_json(read_text(plan_file, "--plan"));
+  const Plan plan = read_plan(plan_file);
   const std::vector<int> stages = stages_of_nodes(graph, plan);
   std::map<std::string, std::string> colour_of;
   for (size_t id = 0; id < stages.size(); ++id)

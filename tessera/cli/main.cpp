@@ -17,6 +17,15 @@ int fail(int exit_code, const char* what) {
   return exit_code;
 }
 
+/// The file that --config gives; empty where there is none.
+std::string config_file(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands())
+    if (const CLI::Option* option = command->get_option_no_throw("--config");
+        option != nullptr && option->count() > 0)
+      return option->as<std::string>();
+  return "";
+}
+
 int run_program(int argc, char** argv) {
   int exit_code = kOk;
   CLI::App app(
@@ -44,6 +53,11 @@ int run_program(int argc, char** argv) {
     write_out(out.str());
     write_error(words.str());
     return helped ? kOk : kBadInput;
+  } catch (const InvalidInput& error) {
+    // Some values are judged where they are used, and nobody knows there that a file gave them.
+    const std::string file = config_file(app), message = error.what();
+    if (file.empty() || message.find(file) != std::string::npos) throw;
+    throw_error<InvalidInput>("{} (what is not on the command line comes from {})", message, file);
   }
   return exit_code;
 }

@@ -11,6 +11,8 @@
 namespace tessera {
 namespace {
 
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
+
 /// Names of tables, or of a table's keys, for errors.
 std::string known_names(const std::string& table) {
   std::vector<std::string> names;
@@ -138,7 +140,7 @@ ConfigLayer parse_config(std::string_view toml, const std::string& file_name) {
 }
 
 ConfigLayer read_config_file(const std::string& path) {
-  return parse_config(read_text(path, "--config"), path);
+  return parse_config(read_text(path, "--config", kMaxConfigBytes), path);
 }
 
 ConfigAssignment config_option(const std::string& option, const std::string& text) {

@@ -1,12 +1,8 @@
 #include "tessera/data/npy.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "tessera/base/error.h"
 #include "tessera/data/box_rows.h"
@@ -14,13 +10,34 @@
 namespace tessera {
 namespace {
 
-/// Closes on the way out; the mapping stays.
-struct OpenFile {
-  explicit OpenFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd < 0) throw_error<InvalidInput>("[npy] cannot open '{}': {}", path, std::strerror(errno));
+/// Rows of a narrow box lie apart. Reading what is between them costs less than one call a row,
+/// unless it is more than a page.
+constexpr int64_t kMaxGapBytes = 4096;
+
+/// The part of a file that was read last. Rows come in the order of the file, so one part is
+/// enough.
+class FileWindow {
+ public:
+  static constexpr int64_t kBytes = 64 << 10;
+
+  explicit FileWindow(const InputFile& file)
+      : file_(file), held_(std::make_unique_for_overwrite<char[]>(kBytes)) {}
+
+  /// The `count` bytes at `begin`, at most kBytes. Where they are not there yet, what follows is
+  /// read with them, up to `end`.
+  const char* at(int64_t begin, int64_t count, int64_t end) {
+    if (begin < begin_ || begin + count > end_) {
+      begin_ = begin;
+      end_ = begin + std::min(kBytes, std::max(count, end - begin));
+      file_.read_at(static_cast<uint64_t>(begin_), held_.get(), static_cast<size_t>(end_ - begin_));
+    }
+    return held_.get() + (begin - begin_);
   }
-  ~OpenFile() { close(fd); }
-  int fd;
+
+ private:
+  const InputFile& file_;
+  const std::unique_ptr<char[]> held_;
+  int64_t begin_ = 0, end_ = 0;
 };
 
 /// Calls body(Source{}) with a number of the file's type.
@@ -79,27 +96,13 @@ void convert_row(const char* from, int64_t count, T* to, int64_t stride) {
 
 }  // namespace
 
-NpyArray::NpyArray(std::string path) : path_(std::move(path)) {
-  const OpenFile file(path_);
-  struct stat status;
-  if (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode))
-    throw_error<InvalidInput>("[npy] '{}' is not a regular file", path_);
-  file_bytes_ = status.st_size;
-  if (file_bytes_ == 0) throw_error<InvalidInput>("[npy] '{}' is empty", path_);
-  void* memory = mmap(nullptr, static_cast<size_t>(file_bytes_), PROT_READ, MAP_SHARED, file.fd, 0);
-  if (memory == MAP_FAILED)
-    throw_error<InvalidInput>("[npy] cannot map '{}': {}", path_, std::strerror(errno));
-  file_ = static_cast<const char*>(memory);
-  try {
-    header_ =
-        parse_npy_header(file_, std::min(file_bytes_, kMaxNpyHeaderBytes), file_bytes_, path_);
-  } catch (...) {
-    munmap(memory, static_cast<size_t>(file_bytes_));
-    throw;
-  }
+NpyArray::NpyArray(const std::string& path) : file_(path, "npy") {
+  const auto file_bytes = static_cast<int64_t>(file_.size());
+  std::string beginning(static_cast<size_t>(std::min(file_bytes, kMaxNpyHeaderBytes)), '\0');
+  file_.read_at(0, beginning.data(), beginning.size());
+  header_ =
+      parse_npy_header(beginning.data(), static_cast<int64_t>(beginning.size()), file_bytes, path);
 }
-
-NpyArray::~NpyArray() { munmap(const_cast<char*>(file_), static_cast<size_t>(file_bytes_)); }
 
 void NpyArray::read(const Box& box, at::Tensor target) const {
   TESSERA_CHECK(box.num_axes() == static_cast<int>(shape().size()) &&
@@ -108,20 +111,32 @@ void NpyArray::read(const Box& box, at::Tensor target) const {
                 to_string(target.sizes().vec()));
   if (box.empty()) return;
   const Shape from = dense_strides(shape());
+  const int last = box.num_axes() - 1;
   const auto convert = [&]<class Source>(Source, auto* data, at::IntArrayRef strides) {
+    constexpr auto kElement = static_cast<int64_t>(sizeof(Source));
+    constexpr int64_t kAtOnce = FileWindow::kBytes / kElement;
     const Shape to = strides_for(box, target.sizes(), strides);
+    const int64_t stride = row_stride(box, to), row = row_length(box);
+    const int64_t pitch = last > 0 ? from[last - 1] : row;
+    const bool reads_on = (pitch - row) * kElement <= kMaxGapBytes;
+    FileWindow window(file_);
     for_each_row(box, to, [&](const Position& at, int64_t offset) {
       int64_t index = 0;
-      for (int axis = 0; axis < box.num_axes(); ++axis) index += at[axis] * from[axis];
-      convert_row<Source>(
-          file_ + header_.data_offset + index * static_cast<int64_t>(sizeof(Source)),
-          row_length(box), data + offset, row_stride(box, to));
+      for (int axis = 0; axis <= last; ++axis) index += at[axis] * from[axis];
+      const int64_t rows_left = reads_on && last > 0 ? box[last - 1].end - at[last - 1] : 1;
+      const int64_t end = index + (rows_left - 1) * pitch + row;
+      for (int64_t done = 0; done < row; done += kAtOnce) {
+        const int64_t count = std::min(kAtOnce, row - done);
+        const char* bytes = window.at(header_.data_offset + (index + done) * kElement,
+                                      count * kElement, header_.data_offset + end * kElement);
+        convert_row<Source>(bytes, count, data + offset + done * stride, stride);
+      }
     });
   };
   const bool real_file = type() == NpyType::kFloat32 || type() == NpyType::kFloat64;
   if (target.scalar_type() == at::kLong && real_file)
     throw_error<InvalidInput>("[npy] {}: holds {}, where integers are needed; use |u1 to <i8",
-                              path_, npy_type_name(type()));
+                              path(), npy_type_name(type()));
   with_type(type(), [&](auto source) {
     const auto write = [&](auto* data, at::IntArrayRef strides) { convert(source, data, strides); };
     if (target.scalar_type() == at::kLong)

@@ -1,9 +1,9 @@
 #pragma once
-// A .npy file as an array that is read by boxes. The file is mapped into memory, so only the pages
-// that a box touches are read from disk, and ranks of one machine share them.
+// A .npy file as an array that is read by boxes: only the rows of a box are read from disk, and
+// ranks of one machine share them in the system's cache.
 //
-// Reading is const and thread-safe. A file that another process cuts short while it is mapped ends
-// the process with SIGBUS; replace files by renaming, as NpyWriter does.
+// Reading is const and thread-safe. A file that another process cuts short meanwhile is
+// InvalidInput (files/input_file.h); replace files by renaming, as NpyWriter does.
 //
 // Example:
 //   NpyArray images("images.npy");
@@ -14,18 +14,16 @@
 #include <string>
 
 #include "tessera/data/npy_header.h"
+#include "tessera/files/input_file.h"
 
 namespace tessera {
 
 class NpyArray {
  public:
   /// Throws InvalidInput where the file cannot be opened or parse_npy_header refuses it.
-  explicit NpyArray(std::string path);
-  ~NpyArray();
-  NpyArray(const NpyArray&) = delete;
-  NpyArray& operator=(const NpyArray&) = delete;
+  explicit NpyArray(const std::string& path);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   NpyType type() const { return header_.type; }
   const Shape& shape() const { return header_.shape; }
 
@@ -35,10 +33,8 @@ class NpyArray {
   void read(const Box& box, at::Tensor target) const;
 
  private:
-  std::string path_;
+  InputFile file_;
   NpyHeader header_;
-  const char* file_ = nullptr;
-  int64_t file_bytes_ = 0;
 };
 
 }  // namespace tessera

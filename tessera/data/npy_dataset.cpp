@@ -10,6 +10,7 @@
 namespace tessera {
 namespace {
 
+constexpr int64_t kMaxClasses = 65536;
 constexpr int64_t kNoLabel = std::numeric_limits<int64_t>::min();
 
 class NpyDataset : public Dataset {
@@ -97,6 +98,11 @@ void NpyDataset::set_labels(int64_t num_classes, int64_t ignored) {
     return;
   }
   num_classes_ = num_classes > 0 ? num_classes : largest_label() + 1;
+  if (num_classes_ > kMaxClasses)
+    throw_error<InvalidInput>(
+        "[npy] {}: it has labels beyond {}; give those that are not classes "
+        "as ignore=LABEL",
+        targets_.path(), kMaxClasses - 1);
 }
 
 int64_t NpyDataset::largest_label() const {
@@ -108,7 +114,7 @@ int64_t NpyDataset::largest_label() const {
     targets_.read(box, labels);
     const int64_t* data = labels.data_ptr<int64_t>();
     for (int64_t i = 0; i < labels.numel(); ++i)
-      if (data[i] != ignored_) largest = std::max(largest, data[i]);
+      if (data[i] != ignored_) largest = std::max(largest, std::min(data[i], kMaxClasses));
   }
   return largest;
 }
@@ -168,7 +174,7 @@ std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& 
   const KeyValues options("npy", second < text.size() ? text.substr(second + 1) : "",
                           {{"classes"}, {"ignore"}});
   auto dataset = std::make_unique<NpyDataset>(images, targets, image_shape);
-  if (options.has("classes")) num_classes = options.integer("classes", 1, 65536);
+  if (options.has("classes")) num_classes = options.integer("classes", 1, kMaxClasses);
   int64_t ignored = kNoLabel;
   using Limits = std::numeric_limits<int32_t>;
   if (options.has("ignore")) ignored = options.integer("ignore", Limits::min(), Limits::max());

@@ -1,5 +1,5 @@
 #pragma once
-// Images and targets in two .npy files, mapped into memory; each rank reads its own boxes.
+// Images and targets in two .npy files; each rank reads its own boxes.
 //
 //   images   samples x channels x spatial, or samples x spatial for one channel
 //   targets  samples x spatial (a label per pixel), or samples (one per image); integers

@@ -1,27 +1,18 @@
 #include "tessera/files/read_text.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
-#include <system_error>
-
 #include "tessera/base/error.h"
+#include "tessera/files/input_file.h"
 
 namespace tessera {
 
-std::string read_text(const std::string& path, const std::string& what) {
-  const auto fail = [&](int error_number) {
-    throw_error<InvalidInput>("[{}] cannot read {}: {}; give a text file that you may read", what,
-                              path, std::generic_category().message(error_number));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
-                                                             std::fclose);
-  if (!file) fail(errno);
-  std::string text;
-  char block[1 << 14];
-  while (const size_t bytes = std::fread(block, 1, sizeof(block), file.get()))
-    text.append(block, bytes);
-  if (std::ferror(file.get())) fail(errno);  // a folder opens, and fails when it is read
+std::string read_text(const std::string& path, const std::string& place, uint64_t max_bytes) {
+  const InputFile file(path, place);
+  if (file.size() > max_bytes)
+    throw_error<InvalidInput>(
+        "[{}] {} has {} bytes, more than the {} that are read; it is not a file of this kind",
+        place, path, file.size(), max_bytes);
+  std::string text(file.size(), '\0');
+  file.read_at(0, text.data(), text.size());
   return text;
 }
 

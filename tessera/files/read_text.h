@@ -1,15 +1,20 @@
 #pragma once
-// Small text files that users write: configurations, plans, balances.
+// Text files that users write or keep: configurations, plans, balances, records of a run.
 //
 // Example:
-//   Plan plan = plan_from_json(read_text("plan.json", "--plan"));
+//   nlohmann::json plan = parse_json(read_text("plan.json", "--plan"));
 
+#include <cstdint>
 #include <string>
 
 namespace tessera {
 
-/// All of a file or pipe. Throws InvalidInput that names `what` (the option, say) where it cannot
-/// be read.
-std::string read_text(const std::string& path, const std::string& what);
+/// More than any plan or state needs: those of 100,000 operators have a few MiB.
+constexpr uint64_t kMaxTextBytes = 64 << 20;
+
+/// All of a regular file. Throws InvalidInput that names `place` (the option, say) and the file
+/// where it cannot be read or is larger.
+std::string read_text(const std::string& path, const std::string& place,
+                      uint64_t max_bytes = kMaxTextBytes);
 
 }  // namespace tessera

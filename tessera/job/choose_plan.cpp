@@ -8,7 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
-#include "tessera/files/read_text.h"
+#include "tessera/lower/chunks.h"
 #include "tessera/planner/balance.h"
 #include "tessera/planner/grid.h"
 
@@ -68,11 +68,23 @@ void resolve_workers(const JobConfig& config, const Graph& graph, Plan* plan) {
   if (plan->space.empty()) plan->space = best_space(graph, *plan, config.workers / config.replicas);
 }
 
+/// A plan in a file, refused by its name where it does not fit the network.
+Plan read_fitting_plan(const std::string& path, const Graph& graph) {
+  Plan plan = read_plan(path);
+  try {
+    check_plan(plan, graph.type(graph.inputs()[0]));
+    if (!plan.stage_of.empty()) stages_of_nodes(graph, plan);
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[--plan] {}: {}", path, error.what());
+  }
+  return plan;
+}
+
 }  // namespace
 
 Plan choose_plan(const JobConfig& config, const Graph& graph) {
   Plan plan;
-  if (!config.plan.empty()) return plan_from_json(read_text(config.plan, "--plan"));
+  if (!config.plan.empty()) return read_fitting_plan(config.plan, graph);
   plan.data = config.replicas;
   plan.micro_batches = config.micro_batches;
   plan.schedule = parse_schedule(config.pipeline_schedule);
@@ -90,8 +102,7 @@ void assign_stages(const JobConfig& config, const Graph& graph, at::ScalarType r
     if (access(config.balance.c_str(), R_OK) != 0)
       throw_error<InvalidInput>("[--balance] {} is not a file that can be read; use {}, or a file",
                                 config.balance, fmt::join(names, ", "));
-    plan->stage_of =
-        balance_from_json(graph, plan->num_stages(), read_text(config.balance, "--balance"));
+    plan->stage_of = read_balance(graph, plan->num_stages(), config.balance);
     return;
   }
   BalanceOptions balancing;

@@ -31,7 +31,7 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
   if (path.empty()) return;  // a model file brings its own
   if (path.ends_with(".safetensors")) return load_weights(path, graph, values, loaded.ties);
   const TrainingState state = CheckpointStore(path, 1).load(path);
-  check_fits(graph, state);
+  check_fits(graph, state, path);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
   for (size_t id = 0; id < graph.parameters().size(); ++id)
     if (values[id].defined()) values[id].copy_(model.at(graph.parameters()[id].name));

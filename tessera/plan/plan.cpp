@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/files/json.h"
+#include "tessera/files/read_text.h"
 
 namespace tessera {
 namespace {
@@ -78,20 +80,13 @@ void check_schedule(const Plan& plan) {
 
 using Json = nlohmann::json;
 
-/// nlohmann's own conversions take 2.5 for 2, and true for 1.
 int64_t count(const Json& json, const std::string& key) {
-  if (!json.is_number_integer())
-    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is not a whole number", key,
-                              json.dump());
-  const bool is_large = json.is_number_unsigned() && json.get<uint64_t>() > kMaxRanks;
-  if (is_large || json.get<int64_t>() < -kMaxRanks)
-    throw_error<InvalidInput>("[plan] \"{}\" holds {}; give 0 to {}", key, json.dump(), kMaxRanks);
-  return json.get<int64_t>();
+  return whole_number(json, key, 1, kMaxRanks);
 }
 
 std::vector<int64_t> counts(const Json& json, const std::string& key) {
   if (!json.is_array())
-    throw_error<InvalidInput>("[plan] \"{}\" holds {}, which is not a list", key, json.dump());
+    throw_error<InvalidInput>("\"{}\" holds {}, which is not a list", key, excerpt(json));
   std::vector<int64_t> list;
   for (const Json& entry : json) list.push_back(count(entry, key));
   return list;
@@ -102,6 +97,44 @@ const std::vector<std::string>& known_keys() {
                                              "stages",   "stage_of",      "micro_batches",
                                              "schedule", "schedule_costs"};
   return keys;
+}
+
+std::string name_in(const Json& json, const char* key, const std::string& otherwise) {
+  if (!json.contains(key)) return otherwise;
+  if (!json[key].is_string())
+    throw_error<InvalidInput>("\"{}\" holds {}, which is not a name", key, excerpt(json[key]));
+  return json[key].get<std::string>();
+}
+
+void check_keys(const Json& json) {
+  if (!json.is_object())
+    throw_error<InvalidInput>("it is not a plan: a plan is an object such as {{\"data\": 2}}");
+  for (const auto& [key, value] : json.items())
+    if (std::find(known_keys().begin(), known_keys().end(), key) == known_keys().end())
+      throw_error<InvalidInput>("unknown key {}; known: {}", excerpt(key),
+                                fmt::join(known_keys(), ", "));
+}
+
+Plan plan_of(const Json& json) {
+  check_keys(json);
+  Plan plan;
+  if (json.contains("data")) plan.data = count(json["data"], "data");
+  if (json.contains("space")) plan.space = counts(json["space"], "space");
+  if (json.contains("pieces")) plan.pieces = counts(json["pieces"], "pieces");
+  const Json stages = json.value("stages", Json::array());
+  const Json stage_of = json.value("stage_of", Json::object());
+  if (!stages.is_array() || !stage_of.is_object())
+    throw_error<InvalidInput>(
+        "\"stages\" must be a list of grids, and \"stage_of\" an object of names");
+  for (const Json& grid : stages) plan.stages.push_back(counts(grid, "stages"));
+  for (const auto& [node, stage] : stage_of.items())
+    plan.stage_of[node] = static_cast<int>(whole_number(stage, "stage_of", 0, kMaxRanks));
+  if (json.contains("micro_batches"))
+    plan.micro_batches = count(json["micro_batches"], "micro_batches");
+  plan.schedule = parse_schedule(name_in(json, "schedule", to_string(plan.schedule)));
+  plan.schedule_costs =
+      parse_schedule_costs(name_in(json, "schedule_costs", to_string(plan.schedule_costs)));
+  return plan;
 }
 
 }  // namespace
@@ -186,36 +219,14 @@ std::string to_json(const Plan& plan) {
   return json.dump();
 }
 
-Plan plan_from_json(const std::string& text) {
+Plan plan_from_json(const std::string& text, const std::string& file_name) {
   try {
-    const Json json = Json::parse(text);
-    if (!json.is_object())
-      throw_error<InvalidInput>("[plan] not a plan: a plan is an object such as {{\"data\": 2}}");
-    for (const auto& [key, value] : json.items())
-      if (std::find(known_keys().begin(), known_keys().end(), key) == known_keys().end())
-        throw_error<InvalidInput>("[plan] unknown key \"{}\"; known: {}", key,
-                                  fmt::join(known_keys(), ", "));
-    Plan plan;
-    if (json.contains("data")) plan.data = count(json["data"], "data");
-    if (json.contains("space")) plan.space = counts(json["space"], "space");
-    if (json.contains("pieces")) plan.pieces = counts(json["pieces"], "pieces");
-    const Json stages = json.value("stages", Json::array());
-    const Json stage_of = json.value("stage_of", Json::object());
-    if (!stages.is_array() || !stage_of.is_object())
-      throw_error<InvalidInput>(
-          "[plan] \"stages\" must be a list of grids, and \"stage_of\" an object of names");
-    for (const Json& grid : stages) plan.stages.push_back(counts(grid, "stages"));
-    for (const auto& [node, stage] : stage_of.items())
-      plan.stage_of[node] = static_cast<int>(count(stage, "stage_of"));
-    if (json.contains("micro_batches"))
-      plan.micro_batches = count(json["micro_batches"], "micro_batches");
-    plan.schedule = parse_schedule(json.value("schedule", to_string(plan.schedule)));
-    plan.schedule_costs =
-        parse_schedule_costs(json.value("schedule_costs", to_string(plan.schedule_costs)));
-    return plan;
-  } catch (const nlohmann::json::exception& error) {
-    throw_error<InvalidInput>("[plan] not a plan: {}", error.what());
+    return plan_of(parse_json(text));
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[plan] {}: {}", file_name, error.what());
   }
 }
+
+Plan read_plan(const std::string& path) { return plan_from_json(read_text(path, "--plan"), path); }
 
 }  // namespace tessera

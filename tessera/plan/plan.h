@@ -59,7 +59,8 @@ void check_plan(const Plan& plan, const ValueType& input);
 std::string to_string(const Plan& plan);
 
 std::string to_json(const Plan& plan);
-/// Throws InvalidInput where the text is not a plan.
-Plan plan_from_json(const std::string& text);
+/// Throws InvalidInput that names the file where the text is not a plan.
+Plan plan_from_json(const std::string& text, const std::string& file_name);
+Plan read_plan(const std::string& path);
 
 }  // namespace tessera

@@ -40,9 +40,11 @@ std::map<std::string, int> balance(const Graph& graph, const Plan& plan,
                                    const BalanceOptions& options);
 
 /// Stages as people write them into a file: one JSON list per stage of node names or of beginnings
-/// that end in '*' ("enc1.*"); the longest that fits a node counts. Throws InvalidInput for a node
-/// that nothing fits, a name that fits nothing, and a stage without nodes.
+/// that end in '*' ("enc1.*"); the longest that fits a node counts. Throws InvalidInput that names
+/// the file for a node that nothing fits, a name that fits nothing, and a stage without nodes.
 std::map<std::string, int> balance_from_json(const Graph& graph, int num_stages,
-                                             const std::string& text);
+                                             const std::string& text, const std::string& file_name);
+std::map<std::string, int> read_balance(const Graph& graph, int num_stages,
+                                        const std::string& path);
 
 }  // namespace tessera

@@ -5,11 +5,14 @@
 #include <filesystem>
 
 #include "tessera/base/error.h"
+#include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
 #include "tessera/train/run_folder.h"
 
 namespace tessera {
 namespace {
+
+constexpr uint64_t kMaxMetricsBytes = 1 << 30;  // ten million rows
 
 std::string header(const std::vector<std::string>& columns) {
   std::string line = "step";
@@ -27,8 +30,8 @@ std::string number(double value) {
 
 [[noreturn]] void refuse_row(const std::string& path, int line, const std::string& row,
                              const std::string& reason) {
-  throw_error<InvalidInput>("[metrics] {}:{}: \"{}\" {}; remove the file or the row", path, line,
-                            row, reason);
+  throw_error<InvalidInput>("[metrics] {}:{}: {} {}; remove the file or the row", path, line,
+                            excerpt(row), reason);
 }
 
 int64_t step_of(const std::string& row, const std::string& path, int line) {
@@ -56,7 +59,7 @@ std::string keep_rows(const std::string& text, const std::string& head, int64_t 
       throw_error<InvalidInput>(
           "[metrics] {} has the columns {}, this run writes {}; give another run folder, or remove "
           "the file",
-          path, row, head);
+          path, excerpt(row), head);
     if (line == 1) continue;
     const int64_t step = step_of(row, path, line);
     if (num_cells(row) != num_cells(head))
@@ -78,8 +81,9 @@ MetricsFile::MetricsFile(const std::string& path, const std::vector<std::string>
   const std::string head = header(columns);
   std::string kept = head + "\n";
   std::error_code unreadable;  // counts as absent: writing will say why
-  if (resumed_at && std::filesystem::exists(path, unreadable))
-    kept = keep_rows(read_text(path, "metrics"), head, *resumed_at, path);
+  const auto status = std::filesystem::symlink_status(path, unreadable);
+  if (resumed_at && std::filesystem::exists(status))
+    kept = keep_rows(read_text(path, "metrics", kMaxMetricsBytes), head, *resumed_at, path);
   write_in_run([&] {
     file_.emplace(path);
     file_->file().append(kept);

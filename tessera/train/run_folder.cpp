@@ -1,12 +1,13 @@
 #include "tessera/train/run_folder.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/folder.h"
+#include "tessera/files/json.h"
+#include "tessera/files/read_text.h"
 #include "tessera/train/machine.h"
 
 namespace tessera {
@@ -14,11 +15,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The folder's description so far; null where there is none that can be read.
+/// The folder's description so far; empty where there is none, or what is there is not one.
 Json read_description(const std::string& path) {
-  std::ifstream file(path);
-  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json();
+  std::error_code unreadable;  // counts as absent: writing will say why
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, unreadable)))
+    return Json::object();
+  const std::string text = read_text(path, "run.json");
+  try {
+    Json json = parse_ordered_json(text);
+    return json.is_object() ? json : Json::object();
+  } catch (const InvalidInput&) {
+    return Json::object();  // a damaged record is no reason to lose the run
+  }
 }
 
 Json describe(const RunDescription& description) {
@@ -75,7 +83,7 @@ void RunFolder::write_description(const RunDescription& description) const {
       resumed = std::move(before["resumed"]);
     if (before.contains("first_start"))
       json["first_start"] = std::move(before["first_start"]);
-    else if (before.is_object())
+    else if (!before.empty())
       json["first_start"] = std::move(before);
     resumed.push_back({{"at_step", *description.resumed_at},
                        {"time", json["started"]},

@@ -60,7 +60,7 @@ class Trainer {
   void start_or_resume();
   std::string claim_folder();
   void open_records(const std::string& resumed_from);
-  void restore(const TrainingState& state);
+  void restore(const std::string& checkpoint);
   TrainingState snapshot();
   void save_checkpoint(bool is_best);
   void finish_run();

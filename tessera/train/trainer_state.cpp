@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
 #include "tessera/runtime/holders_agree.h"
@@ -14,6 +15,15 @@ namespace {
 const std::vector<std::string> kMetrics{"epoch",    "loss",     "learning_rate", "gradient_norm",
                                         "val_loss", "accuracy", "mean_iou",      "dice"};
 
+int64_t validations_in(const std::string& text, const std::string& checkpoint) {
+  const auto count = read_number<int64_t>(text);
+  if (!count || *count < 0)
+    throw_error<InvalidInput>(
+        "[resume] {}: its \"validations_without_best\" is \"{}\"; it must be a whole number from 0",
+        checkpoint, text);
+  return *count;
+}
+
 }  // namespace
 
 /// Rank 0 decides which checkpoint, and says so to the others: all continue from the same one.
@@ -26,7 +36,7 @@ void Trainer::start_or_resume() {
   path = broadcast_text(*transport_, path);
   do_together(*transport_, [&] {
     if (!path.empty())
-      restore(checkpoints_.load(path));
+      restore(path);
     else if (!config.init_weights.empty())
       load_weights(config.init_weights, job_.graph, parameters_.values(), job_.ties);
     if (is_first()) open_records(path);
@@ -63,25 +73,30 @@ void Trainer::open_records(const std::string& resumed_from) {
     progress_->say("no checkpoint in the run folder can be used; the run starts anew");
 }
 
-void Trainer::restore(const TrainingState& state) {
-  check_fits(job_.graph, state);
+void Trainer::restore(const std::string& checkpoint) {
+  const TrainingState state = checkpoints_.load(checkpoint);
+  check_fits(job_.graph, state, checkpoint);
   if (state.seed != job_.config.seed)
     throw_error<InvalidInput>(
-        "[resume] the checkpoint was made with --seed {}, this run has {}; give the same seed, or "
-        "--resume no to start anew",
-        state.seed, job_.config.seed);
+        "[resume] {} was made with --seed {}, this run has {}; give the same seed, or --resume no "
+        "to start anew",
+        checkpoint, state.seed, job_.config.seed);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
   for (ParameterId id : program().parameters)
     parameters_.values()[id].copy_(model.at(job_.graph.parameters()[id].name));
   NamedTensors optimiser;
   for (const auto& [name, tensor] : tensors_under(state, "optimiser."))
     optimiser.emplace_back(name, tensor);
-  optimiser_->load_state(job_.graph, parameters_.values(), optimiser);
+  try {
+    optimiser_->load_state(job_.graph, parameters_.values(), optimiser);
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[resume] {}: {}", checkpoint, error.what());
+  }
   EarlyStopping::State stopping;
   if (!std::isnan(state.best_metric)) stopping.best = state.best_metric;
   if (const auto found = state.metadata.find("validations_without_best");
       found != state.metadata.end())
-    stopping.num_without = std::stoll(found->second);
+    stopping.num_without = validations_in(found->second, checkpoint);
   early_stopping_.load_state(stopping);
   step_ = state.step;
   outcome_.resumed_at = step_;

@@ -88,6 +88,21 @@ TEST(Cli, EveryCommandReadsAConfiguration) {
   EXPECT_EQ(written.out, typed.out);
 }
 
+/// Also where it is used only long after it was read.
+TEST(Cli, ABadValueOfAFileIsSaidWithTheFile) {
+  const std::string config = testing::TempDir() + "tessera_cli_bad.toml";
+  std::ofstream(config) << "[model]\nname = 'nosuchnet'\n";
+  const Outcome unknown = tessera("plan --config " + config);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find(config), std::string::npos) << unknown.err;
+  const std::string plan = testing::TempDir() + "tessera_cli_bad.json";
+  std::ofstream(plan) << R"({"space": [64, 1]})";
+  const Outcome large = tessera("plan unet2d:base=4 --input 1x3x32x32 --plan " + plan);
+  EXPECT_EQ(large.exit_code, 2);
+  EXPECT_NE(large.err.find(plan + ": "), std::string::npos) << large.err;
+  EXPECT_NE(large.err.find("use at most 32 parts"), std::string::npos) << large.err;
+}
+
 /// The baseline is one worker of this process, wherever the others were.
 TEST(Cli, BenchComparesProcessesWithOneWorker) {
   const Outcome outcome = tessera(

@@ -209,14 +209,14 @@ TEST(CheckFits, ListsTheDifferences) {
   Graph graph;
   graph.add_parameter({"conv.weight", {6}, ParameterRole::kTrainable, {}});
   graph.add_parameter({"norm.mean", {2}, ParameterRole::kBuffer, {}});
-  check_fits(graph, example_state(5));
+  check_fits(graph, example_state(5), "runs/c");
   graph.add_parameter({"head.bias", {3}, ParameterRole::kTrainable, {}});
-  const std::string missing = refusal([&] { check_fits(graph, example_state(5)); });
+  const std::string missing = refusal([&] { check_fits(graph, example_state(5), "runs/c"); });
   EXPECT_TRUE(has(missing, "step 5 does not fit")) << missing;
   EXPECT_TRUE(has(missing, "head.bias (3) is missing")) << missing;
   Graph other;
   other.add_parameter({"conv.weight", {2, 3}, ParameterRole::kTrainable, {}});
-  const std::string message = refusal([&] { check_fits(other, example_state(5)); });
+  const std::string message = refusal([&] { check_fits(other, example_state(5), "runs/c"); });
   EXPECT_TRUE(has(message, "conv.weight is 6 there, the model has 2x3")) << message;
   EXPECT_TRUE(has(message, "norm.mean (2) is not in the model")) << message;
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/safetensors.h"
@@ -19,7 +20,10 @@ std::string with_length(const std::string& header, const std::string& data) {
 std::string fault_of(const std::string& bytes) {
   const ScratchFolder folder(ScratchFolder::Medium::kMemory);
   write_bytes(folder.file("w"), bytes);
-  const std::string message = refusal([&] { SafetensorsFile file(folder.file("w")); });
+  const std::string message = refusal([&] {
+    const SafetensorsFile file(folder.file("w"));
+    for (const TensorEntry& entry : file.entries()) file.tensor(entry.name);
+  });
   EXPECT_TRUE(has(message, folder.file("w"))) << message;
   return message;
 }
@@ -153,9 +157,30 @@ TEST(SafetensorsFault, InTheFileItself) {
   };
   EXPECT_TRUE(has(open(folder.file("none")), "No such file"));
   EXPECT_TRUE(has(open(folder.path()), "is a folder"));
-  EXPECT_TRUE(has(open("/dev/zero"), "not a regular file"));
+  EXPECT_TRUE(has(open("/dev/zero"), "is a device"));
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
-  EXPECT_TRUE(has(open(folder.file("pipe")), "not a regular file"));
+  EXPECT_TRUE(has(open(folder.file("pipe")), "is a pipe"));
+}
+
+TEST(SafetensorsFault, InAFileThatShrinks) {
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
+  write_safetensors(folder.file("w"), {{"x", at::ones({5000})}});
+  const SafetensorsFile file(folder.file("w"));
+  ASSERT_EQ(::truncate(folder.file("w").c_str(), 4000), 0);
+  const std::string message = refusal([&] { file.tensor("x"); });
+  EXPECT_TRUE(has(message, folder.file("w") + " is shorter than it was")) << message;
+}
+
+// Once each name was compared with all before it, which took a minute and a half.
+TEST(SafetensorsFault, NotInManyTensors) {
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
+  constexpr int kTensors = 60'000;
+  std::string header = "{";
+  for (int i = 0; i < kTensors; ++i)
+    header += fmt::format(R"({}"layer{}":{})", i ? "," : "", i,
+                          tensor("U8", "[1]", fmt::format("[{},{}]", i, i + 1)));
+  write_bytes(folder.file("w"), with_length(header + "}", std::string(kTensors, 'x')));
+  EXPECT_EQ(SafetensorsFile(folder.file("w")).entries().size(), size_t{kTensors});
 }
 
 }  // namespace

@@ -25,6 +25,24 @@ void expect_error(const std::string& text, const std::string& part) {
   expect_refusal([&] { parse_toml(text, "run.toml"); }, part);
 }
 
+std::string repeated(const std::string& part, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += part;
+  return text;
+}
+
+// Each level costs stack where the tree is made or taken down.
+TEST(Toml, RefusesDepth) {
+  expect_error("a = " + repeated("[", 200'000), "run.toml:1:");
+  expect_error("a = " + repeated("{b = ", 200'000), "run.toml:1:");
+  expect_error("x = 1\n" + repeated("a.", 200'000) + "a = 1",
+               "run.toml:2:1: the line has more than");
+  expect_error("[" + repeated("a.", 200'000) + "a]", "run.toml:1:1: the line has more than");
+  expect_error("[" + repeated("\"=\".", 200'000) + "a]", "run.toml:1:1: the line has more than");
+  // Lines that are within the limits, in each other.
+  expect_error("a = " + repeated("{" + repeated("b.", 90) + "b = [\n", 200'000), "run.toml:");
+}
+
 TEST(Toml, TablesKeysAndPlaces) {
   const std::vector<TomlEntry> entries = parse_toml(
       "# head\r\n"

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tessera/base/error.h"
 #include "tessera/data/npy.h"
 #include "tests/unit/data/npy_bytes.h"
@@ -105,6 +107,20 @@ TEST(NpyHostile, WhatIsNotAFile) {
   EXPECT_NE(message_of<InvalidInput>([&] { NpyArray array(folder.path()); }).find("regular file"),
             std::string::npos);
   EXPECT_THROW(NpyArray("/dev/null"), InvalidInput);
+}
+
+TEST(NpyHostile, AFileThatShrinksWhileItIsRead) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a.npy");
+  write_bytes(path, npy_of<float>("<f4", "(100, 50)", std::vector<float>(5000, 1)));
+  const NpyArray array(path);
+  std::filesystem::resize_file(path, 10'000);
+  at::Tensor rows = at::empty({10, 50});
+  EXPECT_NO_THROW(array.read(Box{{0, 10}, {0, 50}}, rows));
+  const std::string message = message_of<InvalidInput>([&] {
+    array.read(Box{{90, 100}, {0, 50}}, rows);
+  });
+  EXPECT_NE(message.find(path + " is shorter than it was"), std::string::npos) << message;
 }
 
 TEST(NpyHostile, RandomDamageIsRefusedOrHarmless) {

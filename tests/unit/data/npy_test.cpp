@@ -54,6 +54,23 @@ TEST(Npy, LargeIntegersStayExact) {
   EXPECT_EQ(labels[1].item<int64_t>(), -large);
 }
 
+/// Rows longer than what is read at once, and rows with more between them than is read for nothing.
+TEST(Npy, LongRowsAndDistantRowsAreRead) {
+  const ScratchFolder folder;
+  std::vector<int32_t> values(3 * 4 * 50'000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i);
+  write_bytes(folder.file("a.npy"), npy_of<int32_t>("<i4", "(3, 4, 50000)", values));
+  const at::Tensor all = at::tensor(values, at::kLong).reshape({3, 4, 50'000});
+  const NpyArray array(folder.file("a.npy"));
+  for (const Range& columns : {Range{0, 50'000}, Range{1, 49'999}, Range{20'000, 20'003},
+                               Range{600, 49'500}, Range{49'999, 50'000}}) {
+    at::Tensor part = at::empty({2, 3, columns.size()}, at::kLong);
+    array.read(Box{{1, 3}, {0, 3}, columns}, part);
+    EXPECT_TRUE(
+        part.equal(all.narrow(0, 1, 2).narrow(1, 0, 3).narrow(2, columns.begin, columns.size())));
+  }
+}
+
 TEST(Npy, BoxesEqualTheWhole) {
   const ScratchFolder folder;
   const Shape shape{5, 2, 13, 7};

@@ -1,9 +1,6 @@
 #include "tessera/files/read_text.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <thread>
 
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
@@ -20,20 +17,12 @@ TEST(ReadText, GivesEveryByte) {
   }
 }
 
-// As the shell's <(command) gives one.
-TEST(ReadText, ReadsAPipe) {
+TEST(ReadText, RefusesWhatIsLargerThanItsLimit) {
   const ScratchFolder folder;
-  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  std::thread writer([&] { write_bytes(folder / "pipe", "through a pipe"); });
-  EXPECT_EQ(read_text(folder / "pipe", "--plan"), "through a pipe");
-  writer.join();
-}
-
-TEST(ReadText, RefusesWhatCannotBeRead) {
-  const ScratchFolder folder;
-  expect_refusal([&] { read_text(folder / "none", "--plan"); }, "[--plan] cannot read ");
-  expect_refusal([&] { read_text(folder / "none", "--plan"); }, "none: No such file or directory;");
-  expect_refusal([&] { read_text(folder.path(), "--plan"); }, "Is a directory;");
+  write_bytes(folder / "f", "12345");
+  EXPECT_EQ(read_text(folder / "f", "--plan", 5), "12345");
+  expect_refusal([&] { read_text(folder / "f", "--plan", 4); },
+                 "[--plan] " + (folder / "f") + " has 5 bytes, more than the 4 that are read");
 }
 
 }  // namespace

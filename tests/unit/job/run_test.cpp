@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/checkpoint/checkpoint.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/predict.h"
 #include "tests/unit/job/small_job.h"
@@ -57,6 +58,33 @@ TEST(RunJob, ABenchmarkCountsWhatThePlanPredicts) {
     EXPECT_EQ(report.per_rank[rank].parameter_bytes, forecasts[rank].parameter_bytes);
     EXPECT_EQ(report.per_rank[rank].bytes_sent, forecasts[rank].bytes_sent);
     EXPECT_GT(report.per_rank[rank].bytes_sent, 0);
+  }
+}
+
+// A checkpoint with right checksums and a wrong number, which once was an internal error.
+TEST(RunJob, AnEditedCheckpointIsRefusedByItsName) {
+  const ScratchFolder folder;
+  const Job job = small_job(2);
+  const auto data = std::make_shared<const SignsOfWaves>(8);
+  train(job, training_in(folder / "run", 1), data);
+  for (const char* text : {"many", "", "-1", "99999999999999999999"}) {
+    SCOPED_TRACE(text);
+    std::string path;
+    {
+      CheckpointStore store(folder / "run/checkpoints", 3);
+      TrainingState state = store.load(store.latest_valid().value());
+      state.metadata["validations_without_best"] = text;
+      path = store.save(state, false);
+    }
+    try {
+      train(job, training_in(folder / "run", 2), data);
+      ADD_FAILURE() << "it was taken";
+    } catch (const InternalError& error) {
+      ADD_FAILURE() << error.what();
+    } catch (const Error& error) {
+      EXPECT_TRUE(has(error.what(), path) && has(error.what(), "validations_without_best"))
+          << error.what();
+    }
   }
 }
 

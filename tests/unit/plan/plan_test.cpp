@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
+#include "tests/unit/refusal.h"
 
 namespace tessera::plan_test {
 namespace {
+
+Plan parse(const std::string& text) { return plan_from_json(text, "p.json"); }
 
 const ValueType kImage = ValueType::image({2, 3, 16, 20});
 
@@ -38,10 +41,10 @@ TEST(Plan, RefusesWhatDoesNot) {
 
 TEST(Plan, IsAJsonFile) {
   const Plan plan{2, {2, 3}, {1, 4}};
-  EXPECT_EQ(plan_from_json(to_json(plan)), plan);
-  EXPECT_EQ(plan_from_json("{}"), Plan{});
+  EXPECT_EQ(parse(to_json(plan)), plan);
+  EXPECT_EQ(parse("{}"), Plan{});
   for (const char* bad : {"", "[]x", "{\"space\": \"2x2\"}", "{\"rows\": 2}", "{\"data\": [1]}"})
-    EXPECT_THROW(plan_from_json(bad), InvalidInput) << bad;
+    EXPECT_THROW(parse(bad), InvalidInput) << bad;
 }
 
 Plan staged(std::vector<std::vector<int64_t>> grids, int64_t micro_batches = 1,
@@ -62,13 +65,13 @@ TEST(Plan, WithStagesIsAJsonFile) {
     plan.schedule_costs = ScheduleCosts::kFlops;
     const std::string text = to_json(plan);
     EXPECT_NE(text.find(name), std::string::npos) << text;
-    EXPECT_EQ(plan_from_json(text), plan) << text;
+    EXPECT_EQ(parse(text), plan) << text;
     Plan one_stage{1, {2, 2}, {}};
     one_stage.micro_batches = 3;
     one_stage.schedule = plan.schedule;
-    EXPECT_EQ(plan_from_json(to_json(one_stage)), one_stage);
+    EXPECT_EQ(parse(to_json(one_stage)), one_stage);
   }
-  const Plan read = plan_from_json(
+  const Plan read = parse(
       R"({"stages": [[2, 1], []], "stage_of": {"a": 1}, "micro_batches": 3, "schedule": "gems"})");
   EXPECT_EQ(read.stages, (std::vector<std::vector<int64_t>>{{2, 1}, {}}));
   EXPECT_EQ(read.stage_of.at("a"), 1);
@@ -84,9 +87,9 @@ TEST(Plan, RefusesStagesOfOtherTypes) {
         R"({"micro_batches": "4"})", R"({"micro_batches": [4]})", R"({"micro_batches": null})",
         R"({"schedule": 1})", R"({"schedule": null})", R"({"schedule": ["gems"]})",
         R"({"micro_batch": 2})"})
-    EXPECT_THROW(plan_from_json(bad), InvalidInput) << bad;
+    EXPECT_THROW(parse(bad), InvalidInput) << bad;
   try {
-    plan_from_json(R"({"schedule": "2f2b"})");
+    parse(R"({"schedule": "2f2b"})");
     ADD_FAILURE() << "2f2b passed";
   } catch (const InvalidInput& error) {
     EXPECT_NE(
@@ -102,7 +105,16 @@ TEST(Plan, RefusesNumbersThatAreNotCounts) {
   for (const char* bad : {R"({"data": 1.5})", R"({"space": [1.5, 2]})", R"({"micro_batches": 2.5})",
                           R"({"stages": [[1, 1], [2.5, 1]]})", R"({"stage_of": {"a": 0.5}})",
                           R"({"stage_of": {"a": true}})", R"({"stage_of": {"a": 4294967296}})"})
-    EXPECT_THROW(plan_from_json(bad), InvalidInput) << bad;
+    EXPECT_THROW(parse(bad), InvalidInput) << bad;
+}
+
+TEST(Plan, RefusalsNameTheFileAndTheKey) {
+  expect_refusal([] { parse(R"({"space": [2, -1]})"); },
+                 "[plan] p.json: \"space\" holds -1; give a whole number from 1 to 1048576");
+  expect_refusal([] { parse(R"({"data": 2, "data": 3})"); }, "the name \"data\" occurs twice");
+  expect_refusal([] { parse(std::string(200'000, '[')); },
+                 "[plan] p.json: it is nested too deeply");
+  expect_refusal([] { parse(R"({"schedule": 3})"); }, "\"schedule\" holds 3");
 }
 
 TEST(Plan, RefusesStagesThatDoNotFit) {

@@ -145,7 +145,7 @@ constexpr const char* kSmallUnet = "unet2d:base=2,depth=2";
 TEST(Balance, ReadsStagesThatPeopleWrite) {
   const Graph graph = build_model(kSmallUnet, {1, 3, 16, 16});
   const auto by_name = balance_from_json(
-      graph, 2, R"([["enc1.*", "dec1.conv1", "d*"], ["*", "dec1.conv*", "enc1.relu2"]])");
+      graph, 2, R"([["enc1.*", "dec1.conv1", "d*"], ["*", "dec1.conv*", "enc1.relu2"]])", "b.json");
   EXPECT_EQ(by_name.size(), graph.nodes().size());
   EXPECT_EQ(by_name.at("enc1.conv1"), 0);
   EXPECT_EQ(by_name.at("enc1.relu2"), 1);   // a name is longer than a beginning
@@ -158,19 +158,20 @@ TEST(Balance, ReadsStagesThatPeopleWrite) {
 TEST(Balance, RefusesStagesThatDoNotFit) {
   const Graph graph = build_model(kSmallUnet, {1, 3, 16, 16});
   const auto refused = [&](const char* text, const std::string& part) {
-    expect_refusal([&] { balance_from_json(graph, 2, text); }, part);
+    expect_refusal([&] { balance_from_json(graph, 2, text, "b.json"); }, part);
   };
   refused("[[\"enc1.*\"], [\"dec1.*\"]]", "pool1 is in no stage");
-  refused("[[\"*\"], [\"dec7.*\"]]", "dec7.* of stage 1 fits no node");
-  refused("[[\"*\"], [\"dec1\"]]", "dec1 of stage 1 fits no node");
+  refused("[[\"*\"], [\"dec7.*\"]]", "\"dec7.*\" of stage 1 fits no node");
+  refused("[[\"*\"], [\"dec1\"]]", "\"dec1\" of stage 1 fits no node");
   refused("[[\"*\"], []]", "stage 1 has no nodes");
   refused("[[\"*\", \"loss\"], [\"loss*\"]]", "stage 1 has no nodes");
-  refused("[[\"*\"], [\"loss\", \"*\"]]", "* is in stage 0 and in stage 1");
+  refused("[[\"*\"], [\"loss\", \"*\"]]", "\"*\" is in stage 0 and in stage 1");
   refused("[[\"*\"]]", "1 lists of nodes for 2 stages");
   refused("[[\"*\"], [\"\"]]", "give names of nodes");
   refused("[[\"*\"], [3]]", "stage 1 holds 3");
-  for (const char* text : {"", "{}", "[1, 2]", "[[\"*\"], \"loss\"]", "[["})
-    refused(text, "not a JSON list");
+  for (const char* text : {"{}", "[1, 2]", "[[\"*\"], \"loss\"]"})
+    refused(text, "[balance] b.json: it is not a list of one list per stage");
+  for (const char* text : {"", "[["}) refused(text, "[balance] b.json: it is not JSON");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -113,11 +114,13 @@ TEST(RunFolder, ResumesOverADescriptionOfAnotherForm) {
   const RunFolder folder(scratch / "run");
   RunDescription start = description();
   start.resumed_at = 5;
-  for (const char* other : {"3", "[]", R"({"resumed": 3})", R"({"resumed": {"at": 1}})",
-                            R"({"resumed": "text", "first_start": 7})"}) {
+  for (const std::string& other :
+       {std::string("3"), std::string("[]"), std::string(R"({"resumed": 3})"),
+        std::string(R"({"resumed": {"at": 1}})"), std::string(R"({"resumed": [], "resumed": []})"),
+        std::string(R"({"resumed": "text", "first_start": 7})"), std::string(200'000, '[')}) {
     write_bytes(folder.file("run.json"), other);
     folder.write_description(start);
-    EXPECT_EQ(read_run(folder)["resumed"].size(), 1u) << other;
+    EXPECT_EQ(read_run(folder)["resumed"].size(), 1u) << other.substr(0, 60);
   }
 }
 
@@ -128,6 +131,16 @@ TEST(RunFolder, IsNotWrittenToBeforeItIsDescribed) {
   const TemporaryFile in_use(scratch / "run/run.json");
   const RunFolder folder(scratch / "run");
   expect_refusal([&] { folder.write_description(description()); }, "another process is writing it");
+}
+
+TEST(RunFolder, RefusesADescriptionThatIsNotAFile) {
+  const ScratchFolder scratch;
+  const RunFolder folder(scratch / "run");
+  ASSERT_EQ(::mkfifo(folder.file("run.json").c_str(), 0600), 0);
+  RunDescription start = description();
+  start.resumed_at = 5;
+  expect_refusal([&] { folder.write_description(start); },
+                 "[run.json] cannot read " + folder.file("run.json") + ": it is a pipe");
 }
 
 TEST(RunFolder, RefusesAFolderThatCannotBe) {
