@@ -1,27 +1,10 @@
 #include "tessera/job/forecast.h"
 
-#include <fstream>
-#include <limits>
-
 #include "tessera/base/error.h"
+#include "tessera/base/free_memory.h"
 #include "tessera/base/quantity.h"
 
 namespace tessera {
-namespace {
-
-int64_t free_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  int64_t kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    file.ignore(64, '\n');
-  }
-  return std::numeric_limits<int64_t>::max();
-}
-
-}  // namespace
-
 Where where_ranks_live(const Job& job) {
   return transport_name(job.launch) == "threads" ? Where::kThisMachine : Where::kAnywhere;
 }

@@ -50,6 +50,12 @@ std::optional<int> common_exit_code(const JobEnd& end) {
   return agree ? code : std::nullopt;
 }
 
+/// Whether any rank has; those that only heard of its failure end with kRankFailed.
+bool has_ended_with(int exit_code, const JobEnd& end) {
+  return std::any_of(end.ranks.begin(), end.ranks.end(),
+                     [&](const RankRecord& rank) { return rank.exit_code == exit_code; });
+}
+
 /// Ranks that differ from what a good end looks like, where nothing better is known.
 std::vector<std::string> odd_ranks(const JobEnd& end) {
   std::vector<std::string> lines;
@@ -82,7 +88,10 @@ Verdict judge(const JobEnd& end) {
                                         death->rank, end.ranks.at(death->rank).pid, death->signal,
                                         strsignal(death->signal)));
   if (found) verdict.lines.push_back(found->text);
-  if (!death && !found && aborted) verdict.lines.push_back(aborted->text);
+  if (!death && !found && aborted) {
+    verdict.lines.push_back(aborted->text);
+    if (has_ended_with(kOutOfMemory, end)) verdict.exit_code = kOutOfMemory;
+  }
   if (!verdict.lines.empty()) return verdict;
 
   const bool nobody_came = std::all_of(end.ranks.begin(), end.ranks.end(),
