@@ -60,31 +60,39 @@ std::string extreme_number(Random& random) {
 
 /// Numbers that are more often legal than not.
 std::string count(Random& random) {
-  static const Words small{"1", "2", "3", "4", "8", "16", "64", "100", "1024", "65536"};
-  return one_in(random, 3) ? extreme_number(random) : any_of(random, small);
+  static const Words small{"1", "1", "2", "2", "2", "4", "4", "8", "16", "64", "256", "1024"};
+  return one_in(random, 5) ? extreme_number(random) : any_of(random, small);
 }
 
 std::string list(Random& random, const char* separator) {
-  const uint64_t length = one_in(random, 40) ? 5000 : 1 + random() % 4;
+  const uint64_t length = one_in(random, 40) ? 5000 : one_in(random, 4) ? 1 + random() % 5 : 2;
   std::string text;
   for (uint64_t i = 0; i < length; ++i) text += (i == 0 ? "" : separator) + count(random);
   return text;
 }
 
+/// Without norm mostly: batch norm refuses micro-batches.
 std::string model(Random& random) {
-  static const Words names{"cnn1d", "cnn2d", "cnn3d", "unet2d", "unet3d", "resnet18", "vgg11"};
-  static const Words options{"base", "depth", "classes", "width", "growth", "dropout", "channels"};
+  static const Words names{"cnn2d:norm=none",     "cnn2d:norm=none",  "unet2d:norm=none",
+                           "unet2d:norm=none",    "cnn2d:norm=batch", "unet2d:norm=batch",
+                           "cnn1d:norm=none",     "cnn3d:norm=none",  "unet3d:norm=none",
+                           "resnet18:classes=10", "vgg11:norm=none"};
+  static const Words options{"base", "depth", "classes", "dropout"};
   std::string text = any_of(random, names);
-  for (const char* separator = ":"; one_in(random, 3); separator = ",")
-    text += separator + any_of(random, options) + "=" + count(random);
+  while (one_in(random, 5)) text += "," + any_of(random, options) + "=" + count(random);
   return text;
 }
 
-std::string input(Random& random) {
-  static const Words usual{"1x3x64x64",      "4x3x32x32",     "65536x3x32x32",
-                           "1x3x4096x4096",  "1x1x16x16x16",  "2x3x128",
-                           "64x3x1024x1024", "1x3x1048576x8", "1x3x32x4611686018427387904"};
-  return one_in(random, 3) ? list(random, "x") : any_of(random, usual);
+/// As many axes as the model takes, mostly.
+std::string input(Random& random, const std::string& model) {
+  static const Words line{"1x3x64", "4x3x1024", "64x3x256", "1x3x1048576"};
+  static const Words plane{"1x3x64x64",     "4x3x64x64",     "64x3x32x32",
+                           "1024x3x32x32",  "1x3x4096x4096", "8x3x1024x1024",
+                           "1x3x1048576x8", "65536x3x32x32", "1x3x32x4611686018427387904"};
+  static const Words space{"1x1x16x16x16", "4x1x32x32x32", "64x1x16x16x16", "1x1x1024x1024x1024"};
+  if (one_in(random, 8)) return list(random, "x");
+  const std::string name = model.substr(0, model.find(':'));
+  return any_of(random, name.ends_with("1d") ? line : name.ends_with("3d") ? space : plane);
 }
 
 Words placement(Random& random) {
@@ -93,15 +101,15 @@ Words placement(Random& random) {
   const auto add = [&](const char* option, std::string value, unsigned rarity) {
     if (one_in(random, rarity)) words.insert(words.end(), {option, std::move(value)});
   };
-  add("--replicas", count(random), 5);
-  add("--stages", count(random), 5);
-  add("--space", list(random, one_in(random, 6) ? "," : "x"), 4);
+  add("--replicas", count(random), 6);
+  add("--stages", count(random), 7);
+  add("--space", list(random, one_in(random, 6) ? "," : "x"), 3);
   add("--pieces", list(random, "x"), 4);
-  add("--workers", count(random), 5);
-  add("--micro-batches", count(random), 4);
-  add("--chunks", count(random), 12);
+  add("--workers", count(random), 8);
+  add("--micro-batches", count(random), 5);
+  add("--chunks", count(random), 14);
   add("--pipeline-schedule", any_of(random, schedules), 6);
-  add("--threads", count(random), 6);
+  add("--threads", count(random), 8);
   add("--memory", count(random) + (one_in(random, 2) ? "GiB" : ""), 8);
   add("--timeout", count(random), 12);
   add("--seed", count(random), 12);
@@ -111,7 +119,7 @@ Words placement(Random& random) {
 
 Words own_options(Random& random, const std::string& command) {
   if (command == "plan")
-    return one_in(random, 3)   ? Words{"--program", "--rank", count(random)}
+    return one_in(random, 3) ? Words{"--program", "--rank", one_in(random, 2) ? "0" : count(random)}
            : one_in(random, 3) ? Words{"--timeline", "--width", count(random)}
                                : Words{"--json"};
   if (command == "verify") return {"--steps", one_in(random, 2) ? "1" : extreme_number(random)};
@@ -124,7 +132,7 @@ Words own_options(Random& random, const std::string& command) {
                            "--batch",        "--keep",          "--step-epochs",
                            "--log-interval", "--learning-rate", "--checkpoint-interval"};
   Words words{"--run", "run_" + std::to_string(random()), "--data",
-              "synthetic:samples=" + count(random)};
+              "synthetic:samples=" + count(random) + ",classes=2"};
   for (int i = 0; i < 3; ++i) words.insert(words.end(), {any_of(random, names), count(random)});
   return words;
 }
@@ -137,7 +145,7 @@ std::vector<std::string> extreme_command(std::mt19937_64& random) {
   const std::string command = any_of(random, commands);
   if (command == "models") return {command, model(random)};
   Words words{command, model(random)};
-  if (!one_in(random, 4)) words.insert(words.end(), {"--input", input(random)});
+  if (!one_in(random, 4)) words.insert(words.end(), {"--input", input(random, words[1])});
   if (command == "inspect") return words;
   for (const Words& more : {placement(random), own_options(random, command)})
     words.insert(words.end(), more.begin(), more.end());

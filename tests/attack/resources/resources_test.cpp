@@ -162,7 +162,7 @@ Attempt stopped(Random& random) {
   Attempt attempt;
   attempt.arguments = commands[random() % std::size(commands)];
   attempt.signal = random() % 2 == 0 ? SIGINT : SIGTERM;
-  attempt.signal_after = std::chrono::milliseconds(random() % 3000);
+  attempt.signal_after = std::chrono::milliseconds(random() % 4000);
   return attempt;
 }
 
