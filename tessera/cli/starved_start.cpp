@@ -1,6 +1,7 @@
 #include "tessera/cli/starved_start.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string_view>
@@ -35,6 +36,15 @@ void handle_cpu_limit(int, siginfo_t*, void*) {
   end_starved("tessera: [time] the limit of CPU time (ulimit -t) is reached; raise it\n");
 }
 
+/// At the hard limit the system kills without a word; ours comes a second before.
+void leave_time_for_a_word() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) return;
+  if (limit.rlim_cur < limit.rlim_max || limit.rlim_max < 2) return;
+  limit.rlim_cur = limit.rlim_max - 1;
+  setrlimit(RLIMIT_CPU, &limit);
+}
+
 void watch_start() {
   handle(SIGINT, handle_start);
   handle(SIGABRT, handle_start);
@@ -49,6 +59,7 @@ void end_of_start() {
   signal(SIGINT, SIG_DFL);
   signal(SIGABRT, SIG_DFL);
   handle(SIGXCPU, handle_cpu_limit);
+  leave_time_for_a_word();
 }
 
 }  // namespace tessera::cli

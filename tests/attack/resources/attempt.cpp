@@ -44,7 +44,7 @@ void starve(const Starvation& starvation) {
     _exit(126);
   rlimit limit{};
   getrlimit(static_cast<__rlimit_resource_t>(starvation.resource), &limit);
-  limit.rlim_cur = std::min(starvation.soft, limit.rlim_max);
+  limit.rlim_cur = limit.rlim_max = std::min(starvation.limit, limit.rlim_max);
   if (setrlimit(static_cast<__rlimit_resource_t>(starvation.resource), &limit) != 0) _exit(126);
 }
 
@@ -94,7 +94,7 @@ std::string to_string(const Attempt& attempt) {
   std::string text;
   if (attempt.starvation)
     text = std::string("prlimit --") + attempt.starvation->name + "=" +
-           std::to_string(attempt.starvation->soft) + ": ";
+           std::to_string(attempt.starvation->limit) + ": ";
   text += "tessera";
   for (const std::string& word : attempt.arguments) text += " '" + word + "'";
   if (attempt.signal)

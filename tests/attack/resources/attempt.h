@@ -17,8 +17,8 @@ namespace tessera_attack {
 
 struct Starvation {
   int resource = RLIMIT_AS;
-  rlim_t soft = RLIM_INFINITY;
-  const char* name = "";  // as prlimit calls it
+  rlim_t limit = RLIM_INFINITY;  // soft and hard
+  const char* name = "";         // as prlimit calls it
 };
 
 struct Attempt {

@@ -126,7 +126,7 @@ Attempt starved(Random& random) {
                               {RLIMIT_NPROC, between(1, 12), "nproc"},
                               {RLIMIT_NOFILE, between(3, 40), "nofile"},
                               {RLIMIT_STACK, between(1, 8) * kMega / 4, "stack"},
-                              {RLIMIT_CPU, between(1, 2), "cpu"}};
+                              {RLIMIT_CPU, between(2, 3), "cpu"}};
   const std::string run = "run_" + std::to_string(random());
   const std::vector<std::string> commands[] = {
       {"models"},
@@ -168,6 +168,22 @@ Attempt stopped(Random& random) {
 
 bool ends_stopped(const Attempt& attempt, const Ending& ending) {
   return ending.exit_code == 0 || ending.exit_code == 128 + *attempt.signal;
+}
+
+/// Each of these once crashed, hung or ran for minutes.
+TEST(Resources, CountsThatNobodyCanMeanAreRefused) {
+  const Arena arena;
+  const std::vector<std::string> lines[] = {
+      {"plan", "cnn2d:norm=none", "--input", "65536x3x32x32", "--micro-batches", "65536"},
+      {"plan", "unet2d", "--input", "1x3x4096x4096", "--pieces", "4096x4096"},
+      {"plan", "unet2d", "--input", "1x3x4096x4096", "--workers", "1000000"},
+      {"bench", "cnn2d", "--input", "1x3x64x64", "--threads", "1024"},
+      {"plan", "cnn2d", "--replicas", "65536", "--space", "4294967296x4294967296"}};
+  for (const auto& line : lines) {
+    const Attempt attempt{.arguments = line};
+    const Ending ending = arena.make(attempt);
+    EXPECT_TRUE(!ending.hung && ending.exit_code == 2) << describe(0, attempt, ending);
+  }
 }
 
 TEST(Resources, CommandLinesOfExtremeNumbersEnd) {
