@@ -1,9 +1,11 @@
-#include <new>
 #include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/shortage.h"
+#include "tessera/base/slow_work.h"
 #include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
+#include "tessera/cli/starved_start.h"
 #include "tessera/job/launch.h"
 
 namespace {
@@ -25,6 +27,8 @@ std::string config_file(const CLI::App& app) {
       return option->as<std::string>();
   return "";
 }
+/// LibTorch's errors go on with a list of calls.
+std::string first_line(const std::string& words) { return words.substr(0, words.find('\n')); }
 
 int run_program(int argc, char** argv) {
   int exit_code = kOk;
@@ -37,7 +41,8 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", TESSERA_VERSION);
   app.footer(
       "Exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 a rank or the transport "
-      "failed, 4 out of memory.\n`tessera COMMAND --help` shows a command's options.");
+      "failed, 4 out of memory or other resources.\n`tessera COMMAND --help` shows a command's "
+      "options.");
   cli::add_models(app, &exit_code);
   cli::add_verify(app, &exit_code);
   cli::add_inspect(app, &exit_code);
@@ -64,11 +69,10 @@ int run_program(int argc, char** argv) {
 
 int run_guarded(int argc, char** argv) {
   try {
+    if (!is_secondary_process()) show_slow_work();
     return run_program(argc, argv);
   } catch (const OutOfMemory& error) {
     return fail(kOutOfMemory, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(kOutOfMemory, "out of memory; use more workers or a smaller input");
   } catch (const CommError& error) {
     return fail(kRankFailed, error.what());
   } catch (const InternalError& error) {
@@ -76,6 +80,13 @@ int run_guarded(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(kBadInput, error.what());
   } catch (const std::exception& error) {
+    if (is_shortage(error))
+      return fail(kOutOfMemory,
+                  fmt::format("[memory] this machine, or a limit on this process, has no more "
+                              "memory or threads to give ({}); use a smaller input, fewer workers "
+                              "or fewer threads",
+                              first_line(error.what()))
+                      .c_str());
     return fail(kInternalError, error.what());
   }
 }
@@ -84,6 +95,7 @@ int run_guarded(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tessera::prepare_standard_streams();
+  cli::end_of_start();
   tessera::remember_command_line(argc, argv);
   return checked_exit_code(run_guarded(argc, argv));
 }

@@ -16,10 +16,14 @@ struct Options {
   bool json = false;
 };
 
-/// The first Ctrl-C asks for a checkpoint and an orderly end, the second one ends at once.
+/// The first Ctrl-C asks for a checkpoint and an orderly end, the second one ends at once. So does
+/// the first where no step has begun: there is nothing to save.
 void handle_stop(int signal) {
-  stop_requested.store(true);
   std::signal(signal, SIG_DFL);
+  if (training_begun.load())
+    stop_requested.store(true);
+  else
+    std::raise(signal);
 }
 
 void report(const TrainOutcome& outcome, const Options& options) {

@@ -3,7 +3,9 @@
 #include <optional>
 #include <type_traits>
 
+#include "tessera/base/counts.h"
 #include "tessera/base/error.h"
+#include "tessera/plan/limits.h"
 #include "tessera/plan/schedule_costs.h"
 #include "tessera/plan/schedule_kind.h"
 
@@ -137,21 +139,23 @@ Keys data_keys() {
       below(0, 1,
             key("--validation-fraction", "validation_fraction",
                 "part of the samples that is only validated on", &Config::validation_fraction)),
-      at_least(0,
-               key("--batch", "batch", "samples per step (0: as --input says)", &Config::batch))};
+      within(0, kMostCounted,
+             key("--batch", "batch", "samples per step (0: as --input says)", &Config::batch))};
 }
 
 Keys train_keys() {
   return {
-      excluding({"--steps"},
-                at_least(1, key("--epochs", "epochs", "passes over the data (default: 10)",
-                                &Config::epochs))),
-      excluding({"--epochs"}, at_least(1, key("--steps", "steps",
-                                              "updates of the weights, instead of "
-                                              "epochs",
-                                              &Config::steps))),
-      at_least(1, key("--accumulation", "accumulation", "batches whose gradients make one step",
-                      &Config::accumulation)),
+      excluding({"--steps"}, within(1, kMostCounted,
+                                    key("--epochs", "epochs", "passes over the data (default: 10)",
+                                        &Config::epochs))),
+      excluding({"--epochs"}, within(1, kMostCounted,
+                                     key("--steps", "steps",
+                                         "updates of the weights, instead of "
+                                         "epochs",
+                                         &Config::steps))),
+      within(1, kMostParts,
+             key("--accumulation", "accumulation", "batches whose gradients make one step",
+                 &Config::accumulation)),
       at_least(0, key("--clip-norm", "clip_norm", "limit of the gradients' global norm (0: none)",
                       &Config::clip_norm)),
       at_least(0,
@@ -163,10 +167,11 @@ Keys train_keys() {
                                    "what to do where a loss or gradient is not "
                                    "finite: end the run, or leave the step out",
                                    &Config::on_nan)),
-      at_least(0, key("--patience", "patience",
-                      "validations without improvement before the run stops "
-                      "early (0: never)",
-                      &Config::patience)),
+      within(0, kMostCounted,
+             key("--patience", "patience",
+                 "validations without improvement before the run stops "
+                 "early (0: never)",
+                 &Config::patience)),
       at_least(0, key("--min-delta", "min_delta", "least change that counts as improvement",
                       &Config::min_delta)),
       key("--print-loss", "print_loss", "every step's loss on stdout, with 17 digits",
@@ -199,10 +204,12 @@ Keys schedule_keys() {
                    one_of({"constant", "step", "cosine", "one_cycle"},
                           key("--learning-rate-schedule", "name", "how the learning rate changes",
                               &Config::schedule))),
-          at_least(0, key("--warmup-steps", "warmup_steps",
-                          "steps of linear warm-up before the schedule", &Config::warmup_steps)),
-          at_least(1, key("--step-epochs", "step_epochs", "step: epochs between drops",
-                          &Config::step_epochs)),
+          within(0, kMostCounted,
+                 key("--warmup-steps", "warmup_steps",
+                     "steps of linear warm-up before the schedule", &Config::warmup_steps)),
+          within(1, kMostCounted,
+                 key("--step-epochs", "step_epochs", "step: epochs between drops",
+                     &Config::step_epochs)),
           at_least(0, key("--gamma", "gamma", "step: factor of a drop", &Config::gamma)),
           at_least(0, key("--min-learning-rate", "min_learning_rate", "cosine: the rate at the end",
                           &Config::min_learning_rate)),
@@ -219,9 +226,10 @@ Keys placement_keys() {
   const std::vector<std::string> plan{"--plan"};
   return {
       excluding(plan, formerly("--data", "data",
-                               at_least(1, key("--replicas", "replicas", "parts of the batch",
-                                               &Config::replicas)))),
-      excluding(plan, within(1, 4096,
+                               within(1, kMostRanks,
+                                      key("--replicas", "replicas", "parts of the batch",
+                                          &Config::replicas)))),
+      excluding(plan, within(1, kMostStages,
                              key("--stages", "stages", "parts of the network, one after the other",
                                  &Config::stages))),
       excluding(plan, grids(key("--space", "space",
@@ -231,15 +239,15 @@ Keys placement_keys() {
       excluding(plan, sizes(key("--pieces", "pieces",
                                 "pieces of each worker's part: a number, or per axis as 2x2",
                                 &Config::pieces))),
-      excluding(plan,
-                at_least(0, key("--workers", "workers",
-                                "number of workers; the space grid with the least halo traffic "
-                                "is taken (0: as the other options say)",
-                                &Config::workers))),
-      excluding(plan,
-                at_least(1, key("--micro-batches", "micro_batches",
-                                "parts of the batch that follow each other through the stages",
-                                &Config::micro_batches))),
+      excluding(plan, within(0, kMostRanks,
+                             key("--workers", "workers",
+                                 "number of workers; the space grid with the least halo traffic "
+                                 "is taken (0: as the other options say)",
+                                 &Config::workers))),
+      excluding(plan, within(1, kMostParts,
+                             key("--micro-batches", "micro_batches",
+                                 "parts of the batch that follow each other through the stages",
+                                 &Config::micro_batches))),
       excluding(
           plan,
           formerly("--schedule", "schedule",
@@ -267,7 +275,7 @@ Keys placement_keys() {
                  "--pipeline-schedule", "--pipeline-costs"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
-      within(1, 1024, key("--threads", "threads", "threads per worker", &Config::threads)),
+      within(1, kMostThreads, key("--threads", "threads", "threads per worker", &Config::threads)),
       one_of({"threads", "mpi"},
              key("--launch", "launch",
                  "workers as threads of this process, or as processes under mpirun",
@@ -281,13 +289,16 @@ Keys run_keys() {
           "auto: continue where the folder has a checkpoint; no: start anew; or a checkpoint's "
           "path",
           &Config::resume),
-      at_least(0, key("--checkpoint-interval", "checkpoint_interval",
-                      "steps between checkpoints (0: one after every epoch)",
-                      &Config::checkpoint_interval)),
-      at_least(1, key("--keep", "keep_checkpoints", "last checkpoints to keep, besides the best",
-                      &Config::keep_checkpoints)),
-      at_least(1, key("--log-interval", "log_interval", "steps between rows of metrics.csv",
-                      &Config::log_interval)),
+      within(0, kMostCounted,
+             key("--checkpoint-interval", "checkpoint_interval",
+                 "steps between checkpoints (0: one after every epoch)",
+                 &Config::checkpoint_interval)),
+      within(1, kMostCounted,
+             key("--keep", "keep_checkpoints", "last checkpoints to keep, besides the best",
+                 &Config::keep_checkpoints)),
+      within(1, kMostCounted,
+             key("--log-interval", "log_interval", "steps between rows of metrics.csv",
+                 &Config::log_interval)),
       above(0, key("--timeout", "timeout_seconds", "longest wait for another worker, in seconds",
                    &Config::timeout_seconds))};
 }

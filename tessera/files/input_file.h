@@ -30,6 +30,7 @@ class InputFile {
   const std::string& path() const { return path_; }
   /// The bytes that it had when it was opened.
   uint64_t size() const { return size_; }
+  int descriptor() const { return descriptor_; }
   /// Throws where the file ends before, because it is shorter than it was.
   void read_at(uint64_t offset, void* to, size_t bytes) const;
 

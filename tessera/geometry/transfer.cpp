@@ -1,6 +1,24 @@
 #include "tessera/geometry/transfer.h"
 
 namespace tessera {
+namespace {
+
+/// Calls `visit` with the pieces of a rank that may meet a box: all of them where they are few,
+/// else by the layout's table, so that many pieces and as many needs do not take the time of their
+/// product.
+template <class Visit>
+void for_pieces_near(const Layout& source, int rank, const Box& box, Visit visit) {
+  constexpr size_t kFew = 32;
+  const std::vector<int>& own = source.pieces_of(rank);
+  if (own.size() <= kFew) {
+    for (int index : own) visit(index);
+    return;
+  }
+  for (int index : source.pieces_meeting(box))
+    if (source.piece(index).rank == rank) visit(index);
+}
+
+}  // namespace
 
 void Transfer::add_arrivals(const Layout& source, const Need& need, int index) {
   for (int source_piece : source.pieces_meeting(need.box)) {
@@ -15,17 +33,16 @@ Transfer::Transfer(const Layout& source, const std::vector<Need>& needs) {
 }
 
 Transfer::Transfer(const Layout& source, const std::vector<Need>& needs, int rank) {
-  const std::vector<int>& own = source.pieces_of(rank);
   for (int index = 0; index < static_cast<int>(needs.size()); ++index) {
     const Need& need = needs[index];
     if (need.rank == rank) {
       add_arrivals(source, need, index);
       continue;
     }
-    for (int source_piece : own) {
+    for_pieces_near(source, rank, need.box, [&](int source_piece) {
       const Box box = intersect(source.piece(source_piece).box, need.box);
       if (!box.empty()) moves_.push_back({rank, need.rank, source_piece, index, box});
-    }
+    });
   }
 }
 
@@ -42,8 +59,9 @@ int64_t remote_volume(const Layout& source, const std::vector<Need>& needs) {
   for (const Need& need : needs) {
     if (need.box.empty()) continue;
     volume += intersect(need.box, whole).volume();
-    for (int own : source.pieces_of(need.rank))
+    for_pieces_near(source, need.rank, need.box, [&](int own) {
       volume -= intersect(source.piece(own).box, need.box).volume();
+    });
   }
   return volume;
 }

@@ -19,11 +19,10 @@ bool has_legal_volume(const Shape& shape) {
   return true;
 }
 
-void check_volume(const Node& node) {
-  if (!has_legal_volume(node.types.output.shape()))
-    throw_error<InvalidInput>(
-        "[{} {}] its output {} has more than 2^48 elements; use a smaller input", node.op->kind(),
-        node.name, to_string(node.types.output));
+void check_volume(const ValueType& type, const std::string& place, const char* what) {
+  if (!has_legal_volume(type.shape()))
+    throw_error<InvalidInput>("[{}] its {} {} has more than 2^48 elements; use a smaller input",
+                              place, what, to_string(type));
 }
 
 }  // namespace
@@ -31,6 +30,7 @@ void check_volume(const Node& node) {
 int64_t Parameter::numel() const { return Box::whole(shape).volume(); }
 
 ValueId Graph::add_input(const std::string& name, const ValueType& type) {
+  check_volume(type, name, "shape");
   const ValueId id = static_cast<ValueId>(values_.size());
   values_.push_back({name, type, -1, {}});
   inputs_.push_back(id);
@@ -82,7 +82,7 @@ ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
   } catch (const InvalidInput& error) {
     throw_error<InvalidInput>("[{} {}] {}", node.op->kind(), node.name, error.what());
   }
-  check_volume(node);
+  check_volume(node.types.output, fmt::format("{} {}", node.op->kind(), node.name), "output");
   const NodeId id = static_cast<NodeId>(nodes_.size());
   for (size_t input = 0; input < inputs.size(); ++input)
     values_[inputs[input]].uses.push_back({id, static_cast<int>(input)});

@@ -1,33 +1,33 @@
 #pragma once
-// The bytes of a model file, for a closed child to read, and what the child may spend on them.
+// The bytes of a model file, for a closed child to read, and what the child may spend on them. They
+// are mapped, so that they exist once; nobody but the child touches them, since the system answers
+// a file that has shrunk with SIGBUS.
 
 #include <string>
 #include <string_view>
 
-#include "tessera/files/mapped_file.h"
+#include "tessera/files/input_file.h"
 #include "tessera/import/closed_child.h"
 
 namespace tessera {
 
 class ModelFile {
  public:
-  /// Throws InvalidInput unless there is such a file.
-  explicit ModelFile(const std::string& path) : path_(path), file_(path) {}
+  /// Throws InvalidInput unless there is such a regular file.
+  explicit ModelFile(const std::string& path);
+  ModelFile(const ModelFile&) = delete;
+  ModelFile& operator=(const ModelFile&) = delete;
+  ~ModelFile();
 
-  const std::string& path() const { return path_; }
-  std::string_view bytes() const { return {file_.data(), file_.size()}; }
+  const std::string& path() const { return file_.path(); }
+  /// For the child.
+  std::string_view bytes() const { return {bytes_, static_cast<size_t>(file_.size())}; }
   /// Tensors are read, copied and sent: time and memory grow with the file.
-  ChildLimits limits() const {
-    ChildLimits limits;
-    limits.memory_bytes += 6 * static_cast<int64_t>(file_.size());
-    limits.cpu_seconds += static_cast<int>(file_.size() >> 25);
-    limits.wall_seconds += static_cast<int>(file_.size() >> 24);
-    return limits;
-  }
+  ChildLimits limits() const;
 
  private:
-  std::string path_;
-  MappedFile file_;
+  InputFile file_;
+  const char* bytes_ = nullptr;
 };
 
 }  // namespace tessera

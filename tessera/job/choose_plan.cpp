@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 
+#include "tessera/base/counts.h"
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
@@ -14,10 +14,6 @@
 
 namespace tessera {
 namespace {
-
-int64_t product(const std::vector<int64_t>& factors) {
-  return std::accumulate(factors.begin(), factors.end(), int64_t{1}, std::multiplies<>());
-}
 
 /// Pieces as given: a grid such as 2x2, or a number that we spread over the axes.
 std::vector<int64_t> resolve_pieces(const JobConfig& config, const Graph& graph, const Plan& plan) {
@@ -57,7 +53,7 @@ void resolve_workers(const JobConfig& config, const Graph& graph, Plan* plan) {
   }
   if (config.workers < 1)
     throw_error<InvalidInput>("[--workers] {} must be at least 1", config.workers);
-  const int64_t given = config.replicas * product(plan->space);
+  const int64_t given = product_of({config.replicas, product_of(plan->space)});
   if (config.workers % config.replicas != 0 || (!plan->space.empty() && given != config.workers))
     throw_error<InvalidInput>(
         "[--workers] {} workers do not fit {} replicas{}; leave --workers out, or give --replicas "
@@ -90,6 +86,7 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   plan.schedule = parse_schedule(config.pipeline_schedule);
   plan.schedule_costs = parse_schedule_costs(config.pipeline_costs);
   resolve_stages(config, &plan);
+  check_num_ranks(plan);
   if (config.workers != 0) resolve_workers(config, graph, &plan);
   if (!config.pieces.empty()) plan.pieces = resolve_pieces(config, graph, plan);
   return plan;

@@ -1,27 +1,10 @@
 #include "tessera/job/forecast.h"
 
-#include <fstream>
-#include <limits>
-
 #include "tessera/base/error.h"
+#include "tessera/base/free_memory.h"
 #include "tessera/base/quantity.h"
 
 namespace tessera {
-namespace {
-
-int64_t free_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  int64_t kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    file.ignore(64, '\n');
-  }
-  return std::numeric_limits<int64_t>::max();
-}
-
-}  // namespace
-
 Where where_ranks_live(const Job& job) {
   return transport_name(job.launch) == "threads" ? Where::kThisMachine : Where::kAnywhere;
 }
@@ -44,7 +27,8 @@ Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where 
   }
   if (where == Where::kThisMachine && all_ranks > free_memory())
     throw_error<OutOfMemory>(
-        "[memory] the {} workers need {} together, this machine has {} free; use a smaller input, "
+        "[memory] the {} workers need {} together, this machine, or a limit on this process, "
+        "leaves {}; use a smaller input, "
         "or `tessera plan` to see what it would need",
         lowering.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
   return result;

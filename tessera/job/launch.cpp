@@ -10,6 +10,7 @@
 #include "tessera/comm/mpi/environment.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/runtime/caching_allocator.h"
+#include "tessera/runtime/claim_resources.h"
 #include "tessera/runtime/rank_session.h"
 #include "tessera/runtime/thread_count.h"
 
@@ -20,6 +21,7 @@ std::vector<std::string> command_line;
 
 void run_mpi_rank(int num_ranks, const LaunchOptions& options,
                   const std::function<void(Transport&)>& body) {
+  claim_resources(1, options.threads);
   install_caching_allocator();
   set_blas_threads(options.threads);
   mpi::Options waits;

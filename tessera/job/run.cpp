@@ -104,6 +104,7 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   others.erase(training.micro_steps.back());
   if (training.validation) others.insert(training.validation);
   for (const auto& other : others) forecast_within_limits(job, *other, where, &step);
+  training_begun.store(true);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {
     return Trainer(training, &transport, transport_name(job.launch)).run();
   });

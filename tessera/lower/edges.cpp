@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/slow_work.h"
 #include "tessera/plan/placement.h"
 
 namespace tessera {
@@ -183,7 +184,8 @@ PlacedGraph place(Graph graph, const Plan& plan) {
   assign_to_chunks(&placed);
   for (ValueId id = 0; id < num_values; ++id)
     placed.values[id].layout = layout_of_value(placed, placement, id);
-  for (ValueId id = 0; id < num_values; ++id) {
+  SlowWork progress("values are placed", num_values);
+  for (ValueId id = 0; id < num_values; ++id, progress.advance()) {
     const Value& value = placed.graph.value(id);
     ValuePlan& value_plan = placed.values[id];
     value_plan.group_of_use.assign(value.uses.size(), -1);

@@ -56,7 +56,7 @@ struct ValuePlan {
 
   /// Pieces are listed micro-batch by micro-batch, as many for each.
   int micro_batch_of(int piece, int micro_batches) const {
-    return piece * micro_batches / layout.num_pieces();
+    return piece / (layout.num_pieces() / micro_batches);
   }
   /// The buffer in which a piece lives: its own box, or a need that holds it.
   const Box& home_box(int piece) const {

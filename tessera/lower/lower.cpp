@@ -1,9 +1,11 @@
 #include "tessera/lower/lower.h"
 
+#include "tessera/base/slow_work.h"
 #include "tessera/lower/checker.h"
 #include "tessera/lower/emitter.h"
 #include "tessera/lower/memory.h"
 #include "tessera/lower/rewrite.h"
+#include "tessera/lower/workload.h"
 
 namespace tessera {
 
@@ -19,7 +21,9 @@ Program Lowering::program(int rank) const {
 
 std::vector<Program> Lowering::programs() const {
   std::vector<Program> programs;
-  for (int rank = 0; rank < num_ranks(); ++rank) programs.push_back(program(rank));
+  SlowWork progress("workers have their program", num_ranks());
+  for (int rank = 0; rank < num_ranks(); ++rank, progress.advance())
+    programs.push_back(program(rank));
   check_messages(programs);
   return programs;
 }
@@ -35,6 +39,7 @@ Lowered lower(const Graph& graph, const Plan& plan, const LowerOptions& options)
 
 int64_t exchanged_elements(const Graph& graph, const Plan& plan) {
   check_inputs(graph, plan);
+  check_workload(graph, plan);
   int64_t total = 0;
   for (const ValuePlan& value : place(rewrite(graph, plan), plan).values)
     total += exchanged_elements(value);

@@ -6,6 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/lower/rewrite.h"
 #include "tessera/lower/task_costs.h"
+#include "tessera/lower/workload.h"
 
 namespace tessera {
 namespace {
@@ -105,6 +106,7 @@ StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions
     throw_error<InvalidInput>(
         "[clip] a gradient norm of {} cannot be a limit; give one above 0, or 0 for none",
         options.clip_norm);
+  check_workload(graph, plan);
   StepPlan step;
   step.options = options;
   step.placed = place(rewrite(graph, plan, options.without_rewrites), plan);

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tessera/base/counts.h"
 #include "tessera/base/error.h"
 #include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
+#include "tessera/plan/limits.h"
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kMaxRanks = 1 << 20;
 
 int64_t entry(const std::vector<int64_t>& parts, int axis) {
   return axis < static_cast<int>(parts.size()) ? parts[axis] : 1;
@@ -25,20 +25,14 @@ void check_axes(const std::vector<int64_t>& parts, const char* what, const Value
         to_string(parts), parts.size(), to_string(input), input.num_spatial(), input.num_spatial());
 }
 
-void check_positive(int64_t parts, const char* what) {
-  if (parts < 1 || parts > kMaxRanks)
-    throw_error<InvalidInput>("[plan] {} has {} parts; give 1 to {}", what, parts, kMaxRanks);
-}
-
-int64_t product(const std::vector<int64_t>& factors) {
-  int64_t total = 1;
-  for (int64_t factor : factors) total *= factor;
-  return total;
+void check_parts(int64_t parts, const char* what) {
+  if (parts < 1 || parts > kMostParts)
+    throw_error<InvalidInput>("[plan] {} has {} parts; give 1 to {}", what, parts, kMostParts);
 }
 
 void check_batch(const Plan& plan, const ValueType& input) {
-  check_positive(plan.data, "data");
-  check_positive(plan.micro_batches, "micro-batches");
+  check_parts(plan.data, "data");
+  check_parts(plan.micro_batches, "micro-batches");
   if (plan.data * plan.micro_batches <= input.batch()) return;
   if (plan.micro_batches == 1)
     throw_error<InvalidInput>("[plan] data {} is more than the batch of {}; use at most {}",
@@ -51,19 +45,16 @@ void check_batch(const Plan& plan, const ValueType& input) {
 
 void check_grid(const Plan& plan, int stage, const ValueType& input) {
   check_axes(plan.grid(stage), "space", input);
-  int64_t ranks = plan.data;
   for (int i = 0; i < input.num_spatial(); ++i) {
     const int64_t size = input.axes[input.first_spatial() + i].size;
     const int64_t parts = plan.space_parts(stage, i);
-    check_positive(parts, "space");
-    check_positive(plan.pieces_along(i), "pieces");
+    check_parts(parts, "space");
+    check_parts(plan.pieces_along(i), "pieces");
     if (parts * plan.pieces_along(i) > size)
       throw_error<InvalidInput>(
           "[plan] spatial axis {} of {} has {} pixels and cannot be cut into {} x {} (space x "
           "pieces); use at most {} parts there",
           i, to_string(input), size, parts, plan.pieces_along(i), size);
-    ranks *= parts;
-    check_positive(ranks, "the grid");
   }
 }
 
@@ -81,7 +72,7 @@ void check_schedule(const Plan& plan) {
 using Json = nlohmann::json;
 
 int64_t count(const Json& json, const std::string& key) {
-  return whole_number(json, key, 1, kMaxRanks);
+  return whole_number(json, key, 1, kMostParts);
 }
 
 std::vector<int64_t> counts(const Json& json, const std::string& key) {
@@ -128,7 +119,7 @@ Plan plan_of(const Json& json) {
         "\"stages\" must be a list of grids, and \"stage_of\" an object of names");
   for (const Json& grid : stages) plan.stages.push_back(counts(grid, "stages"));
   for (const auto& [node, stage] : stage_of.items())
-    plan.stage_of[node] = static_cast<int>(whole_number(stage, "stage_of", 0, kMaxRanks));
+    plan.stage_of[node] = static_cast<int>(whole_number(stage, "stage_of", 0, kMostParts));
   if (json.contains("micro_batches"))
     plan.micro_batches = count(json["micro_batches"], "micro_batches");
   plan.schedule = parse_schedule(name_in(json, "schedule", to_string(plan.schedule)));
@@ -143,7 +134,7 @@ int Plan::num_ranks() const { return static_cast<int>(data) * ranks_per_replica(
 
 int Plan::ranks_per_replica() const { return first_rank(num_stages()); }
 
-int Plan::ranks_of_stage(int stage) const { return static_cast<int>(product(grid(stage))); }
+int Plan::ranks_of_stage(int stage) const { return static_cast<int>(product_of(grid(stage))); }
 
 int Plan::first_rank(int stage) const {
   int first = 0;
@@ -173,17 +164,36 @@ int Plan::place_of_stage(int stage, int64_t micro_batch) const {
 int64_t Plan::space_parts(int stage, int axis) const { return entry(grid(stage), axis); }
 int64_t Plan::pieces_along(int axis) const { return entry(pieces, axis); }
 
+void check_num_ranks(const Plan& plan) {
+  if (plan.data < 1)
+    throw_error<InvalidInput>("[plan] data has {} parts; give 1 or more", plan.data);
+  if (plan.num_stages() > kMostStages)
+    throw_error<InvalidInput>("[plan] {} stages; give at most {}", plan.num_stages(), kMostStages);
+  int64_t ranks = 0;
+  for (int stage = 0; stage < plan.num_stages(); ++stage) {
+    const std::vector<int64_t>& grid = plan.grid(stage);
+    if (std::any_of(grid.begin(), grid.end(), [](int64_t parts) { return parts < 1; }))
+      throw_error<InvalidInput>("[plan] the grid {} has an axis without parts; give 1 or more",
+                                to_string(grid));
+    ranks += std::min(product_of({plan.data, product_of(grid)}), kMostRanks + 1);
+    if (ranks > kMostRanks)
+      throw_error<InvalidInput>(
+          "[plan] data {} and {} have more than {} workers; use fewer parts of the batch, of the "
+          "space or stages",
+          plan.data,
+          plan.stages.empty() ? "space " + to_string(grid)
+                              : fmt::format("{} stages", plan.num_stages()),
+          kMostRanks);
+  }
+}
+
 void check_plan(const Plan& plan, const ValueType& input) {
   check_axes(plan.pieces, "pieces", input);
   check_batch(plan, input);
   if (!plan.stages.empty() && !plan.space.empty())
     throw_error<InvalidInput>("[plan] every stage has a grid of its own; leave \"space\" out");
-  int64_t ranks = 0;
-  for (int stage = 0; stage < plan.num_stages(); ++stage) {
-    check_grid(plan, stage, input);
-    ranks += plan.data * product(plan.grid(stage));
-    check_positive(ranks, "the plan");
-  }
+  for (int stage = 0; stage < plan.num_stages(); ++stage) check_grid(plan, stage, input);
+  check_num_ranks(plan);
   check_schedule(plan);
 }
 

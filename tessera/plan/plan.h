@@ -51,6 +51,10 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// Throws InvalidInput where there are more ranks than kMostRanks (plan/limits.h), or a grid has
+/// none. Only then may ranks be counted.
+void check_num_ranks(const Plan& plan);
+
 /// Throws InvalidInput, naming the values and the remedy, where the plan does not fit the input: a
 /// wrong number of axes, a part that is not positive, more parts than samples or pixels.
 void check_plan(const Plan& plan, const ValueType& input);

@@ -4,7 +4,10 @@
 #include <optional>
 
 #include "tessera/base/error.h"
+#include "tessera/base/slow_work.h"
 #include "tessera/lower/lower.h"
+#include "tessera/lower/workload.h"
+#include "tessera/plan/limits.h"
 
 namespace tessera {
 namespace {
@@ -28,12 +31,14 @@ bool fits(const Plan& plan, const ValueType& input) {
 template <class PlanOf, class Cost>
 std::vector<int64_t> cheapest(const ValueType& input, int64_t parts, const char* what,
                               PlanOf plan_of, Cost cost) {
-  constexpr int64_t kMost = 1 << 20;
-  if (parts < 1 || parts > kMost)
-    throw_error<InvalidInput>("[planner] {} {}: give 1 to {}", what, parts, kMost);
+  if (parts < 1 || parts > kMostParts)
+    throw_error<InvalidInput>("[planner] {} {}: give 1 to {}", what, parts, kMostParts);
   std::vector<int64_t> best;
   std::pair<double, int64_t> best_cost;
-  for (const std::vector<int64_t>& grid : factorisations(parts, input.num_spatial())) {
+  const std::vector<std::vector<int64_t>> grids = factorisations(parts, input.num_spatial());
+  SlowWork progress("grids are tried", std::ssize(grids));
+  for (const std::vector<int64_t>& grid : grids) {
+    progress.advance();
     const Plan plan = plan_of(grid);
     if (!fits(plan, input)) continue;
     const std::pair<double, int64_t> grid_cost{cost(plan),
@@ -77,6 +82,8 @@ std::vector<int64_t> best_space(const Graph& graph, const Plan& plan, int64_t pa
     candidate.space = grid;
     return candidate;
   };
+  const int axes = image_type(graph).num_spatial();
+  check_choice(graph, plan, parts, std::ssize(factorisations(parts, axes)));
   return cheapest(image_type(graph), parts, "workers", with_space, [&](const Plan& candidate) {
     return static_cast<double>(exchanged_elements(graph, candidate));
   });

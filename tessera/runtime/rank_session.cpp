@@ -2,6 +2,7 @@
 
 #include "tessera/comm/borrowed.h"
 #include "tessera/comm/threads/threads.h"
+#include "tessera/runtime/claim_resources.h"
 #include "tessera/runtime/thread_count.h"
 
 namespace tessera {
@@ -22,6 +23,7 @@ RankSession::RankSession(const Lowering& lowering, Program program, Transport& t
 
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
                     const std::function<void(Transport&)>& body) {
+  claim_resources(ranks, threads_per_rank);
   install_caching_allocator();
   set_blas_threads(ranks > 1 ? 1 : threads_per_rank);
   threads::Options options;

@@ -1,6 +1,8 @@
 #include "tessera/simulate/forecast.h"
 
+#include "tessera/base/slow_work.h"
 #include "tessera/lower/rank_classes.h"
+#include "tessera/lower/workload.h"
 
 namespace tessera {
 
@@ -15,10 +17,14 @@ Forecast forecast(const Lowering& lowering, at::ScalarType real) {
   }
   result.classes = rank_classes(lowering.step());
   result.ranks.resize(lowering.num_ranks());
+  const int64_t num_kinds = std::ssize(result.classes);
+  check_kinds(workload(lowering.graph(), lowering.plan()), num_kinds);
+  SlowWork progress("kinds of workers are looked at", num_kinds);
   for (const std::vector<int>& alike : result.classes) {
     const Program program = lowering.program(alike.front());
     const RankForecast of_first = simulate(program, real);
     for (int rank : alike) result.ranks[rank] = simulate_as(rank, program, of_first, real);
+    progress.advance();
   }
   return result;
 }

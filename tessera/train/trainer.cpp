@@ -13,6 +13,7 @@
 namespace tessera {
 
 std::atomic<bool> stop_requested{false};
+std::atomic<bool> training_begun{false};
 
 namespace {
 

@@ -28,6 +28,8 @@ namespace tessera {
 
 /// Set by a signal handler (Ctrl-C): every rank writes its last checkpoint and ends.
 extern std::atomic<bool> stop_requested;
+/// Set when a job's plan is made and its ranks start: before that there is no step to finish.
+extern std::atomic<bool> training_begun;
 
 enum class TrainEnd { kFinished, kEarlyStopped, kInterrupted };
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "tessera/base/counts.h"
 #include "tessera/base/error.h"
 #include "tessera/data/open.h"
 #include "tessera/lower/inference.h"
@@ -138,7 +139,12 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
     job.validation = std::make_shared<const Lowering>(for_inference(graph), plan, forward);
   const int64_t batches = job.train_loader().plan().batches_per_epoch();
   job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
-  job.total_steps = config.steps ? *config.steps : job.steps_per_epoch * config.epochs.value_or(10);
+  const int64_t epochs = config.epochs.value_or(10);
+  job.total_steps = config.steps ? *config.steps : product_of({job.steps_per_epoch, epochs});
+  if (job.total_steps > kMostCounted)
+    throw_error<InvalidInput>("[--epochs] {} epochs of {} steps are too many; use at most {}",
+                              epochs, job.steps_per_epoch,
+                              std::max<int64_t>(1, kMostCounted / job.steps_per_epoch));
   return job;
 }
 

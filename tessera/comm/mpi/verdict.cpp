@@ -104,6 +104,12 @@ bool all_have_ended(const JobEnd& end) {
                      [](const RankRecord& rank) { return rank.exit_code.has_value(); });
 }
 
+/// Whether any rank has; those that only heard of its failure end with kRankFailed.
+bool has_ended_with(int exit_code, const JobEnd& end) {
+  return std::any_of(end.ranks.begin(), end.ranks.end(),
+                     [&](const RankRecord& rank) { return rank.exit_code == exit_code; });
+}
+
 /// "rank 3" or "ranks 3, 4, 7 and 12 more": those that never said that they are there.
 std::string missing_ranks(const JobEnd& end) {
   constexpr size_t kMostNamed = 8;
@@ -173,7 +179,10 @@ Verdict judge(const JobEnd& end) {
     verdict.lines.push_back(fmt::format("rank {} (pid {}) was killed by {}", death->rank,
                                         end.ranks[death->rank].pid, text_of(death->signal)));
   if (found) verdict.lines.push_back(found->text);
-  if (verdict.lines.empty() && aborted) verdict.lines.push_back(aborted->text);
+  if (verdict.lines.empty() && aborted) {
+    verdict.lines.push_back(aborted->text);
+    if (has_ended_with(kOutOfMemory, end)) verdict.exit_code = kOutOfMemory;
+  }
   if (verdict.lines.empty()) verdict.lines = odd_ends(end);
   return verdict;
 }

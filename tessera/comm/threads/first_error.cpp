@@ -1,9 +1,9 @@
 #include "tessera/comm/threads/first_error.h"
 
-#include <new>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/shortage.h"
 #include "tessera/comm/threads/world.h"
 
 namespace tessera::threads {
@@ -47,9 +47,8 @@ void FirstError::rethrow() const {
     throw InternalError(named(e));
   } catch (const Error& e) {
     throw Error(named(e));
-  } catch (const std::bad_alloc& e) {
-    throw OutOfMemory(named(e));
   } catch (const std::exception& e) {
+    if (is_shortage(e)) throw OutOfMemory(named(e));
     throw InternalError(named(e));
   } catch (...) {
     throw InternalError(

@@ -147,6 +147,24 @@ TEST(Transfer, HalosReachBeyondTheNeighbour) {
   EXPECT_EQ(halo.moves()[3], (Move{3, 0, 3, 0, Box{{0, 1}, {6, 7}}}));
 }
 
+/// Ranks with many pieces look them up; the moves and their order are those of the whole transfer.
+TEST(Transfer, OfARankWithManyPiecesIsItsPartOfTheWhole) {
+  constexpr int kRanks = 3;
+  std::vector<Piece> pieces = grid({64, 60}, 16, 12).pieces();
+  for (size_t i = 0; i < pieces.size(); ++i) pieces[i].rank = static_cast<int>(i % kRanks);
+  const Layout layout({64, 60}, pieces);
+  const std::vector<Need> needs = halo_needs(layout, 2);
+  const Transfer whole(layout, needs);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ASSERT_GT(layout.pieces_of(rank).size(), 32u);
+    std::vector<Move> part;
+    for (const Move& move : whole.moves())
+      if (move.from == rank || move.to == rank) part.push_back(move);
+    EXPECT_EQ(Transfer(layout, needs, rank).moves(), part) << "rank " << rank;
+  }
+  EXPECT_EQ(remote_volume(layout, needs), whole.remote_volume());
+}
+
 TEST(Transfer, ScatterAndGatherAreNeedsOfOneOwner) {
   const Layout layout = grid({8, 6}, 2, 2);
   const Layout on_root({8, 6}, {{Box::whole({8, 6}), 0}});

@@ -117,6 +117,24 @@ TEST(Plan, RefusalsNameTheFileAndTheKey) {
   expect_refusal([] { parse(R"({"schedule": 3})"); }, "\"schedule\" holds 3");
 }
 
+/// Counts that are legal one by one.
+TEST(Plan, RefusesMoreRanksThanCanBePlanned) {
+  const ValueType large = ValueType::image({1 << 20, 3, 1 << 20, 1 << 20});
+  check_plan({1, {256, 256}, {}}, large);
+  const auto refused = [&](const Plan& plan) {
+    expect_refusal([&] { check_plan(plan, large); }, "more than 65536 workers");
+  };
+  refused({1, {257, 256}, {}});
+  refused({1 << 20, {1 << 20, 1 << 20}, {}});  // 2^60
+  refused(staged(std::vector<std::vector<int64_t>>(4096, {1 << 16, 1 << 16})));
+  expect_refusal(
+      [&] {
+        check_num_ranks({int64_t{1} << 40, {int64_t{1} << 40, 1}, {}});
+      },
+      "more than 65536 workers");  // 2^80
+  expect_refusal([&] { check_num_ranks({1, {0, 4}, {}}); }, "1 or more");
+}
+
 TEST(Plan, RefusesStagesThatDoNotFit) {
   check_plan(staged({{2, 2}, {}, {16, 1}}, 2), kImage);
   Plan both = staged({{2, 2}, {1, 1}});
