@@ -157,7 +157,7 @@ std::string format_header(const SafetensorsHeader& header) {
                           {"data_offsets", {entry.begin, entry.end}}};
   }
   try {
-    std::string text = object.dump();
+    std::string text = json_text(object);
     text.resize((text.size() + 7) / 8 * 8, ' ');
     return text;
   } catch (const json::exception& error) {

@@ -9,6 +9,7 @@
 #include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
 
+#include "tessera/files/json.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/run.h"
 
@@ -60,7 +61,7 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
     json["one_rank_median_ms"] = baseline.median_ms;
     json["efficiency"] = baseline.efficiency;
   }
-  print_out("{}\n", json.dump());
+  print_out("{}\n", json_text(json));
 }
 
 void print_table(const BenchReport& report, const Job& job, const Options& options,

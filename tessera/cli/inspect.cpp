@@ -9,6 +9,7 @@
 #include "tessera/cli/file_options.h"
 #include "tessera/config/config_keys.h"
 #include "tessera/files/atomic_file.h"
+#include "tessera/files/json.h"
 #include "tessera/inspect/dot.h"
 #include "tessera/inspect/svg.h"
 #include "tessera/inspect/table.h"
@@ -75,7 +76,7 @@ void print_json(const Options& options, const Graph& graph, const GraphProfile& 
   nlohmann::json json = nlohmann::json::parse(to_json(profiled, table));
   json["model"] = options.source.model;
   json["input"] = graph.type(graph.inputs()[0]).shape();
-  print_out("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_out("{}\n", json_text(json));
 }
 
 int run(const Options& options) {

@@ -4,6 +4,7 @@
 
 #include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
+#include "tessera/files/json.h"
 #include "tessera/import/import.h"
 #include "tessera/loss/loss_spec.h"
 #include "tessera/zoo/zoo.h"
@@ -38,7 +39,7 @@ nlohmann::json description(const ModelInfo& model) {
 void print_json() {
   nlohmann::json list = nlohmann::json::array();
   for (const ModelInfo& model : models()) list.push_back(description(model));
-  print_out("{}\n", list.dump(2));
+  print_out("{}\n", json_text(list, 2));
 }
 
 void print_entry(const ModelInfo& model) {
@@ -59,7 +60,7 @@ void print_parameters_json(const std::string& spec) {
     list.push_back({{"name", parameter.name},
                     {"shape", parameter.shape},
                     {"role", role_name(parameter.role)}});
-  print_out("{}\n", nlohmann::json{{"model", spec}, {"parameters", list}}.dump(2));
+  print_out("{}\n", json_text({{"model", spec}, {"parameters", list}}, 2));
 }
 
 void print_parameters(const std::string& spec) {
@@ -85,7 +86,7 @@ void run(const Options& options) {
   else if (options.parameters)
     options.json ? print_parameters_json(options.model) : print_parameters(options.model);
   else if (!options.model.empty())
-    options.json ? print_out("{}\n", description(find_model(options.model)).dump(2))
+    options.json ? print_out("{}\n", json_text(description(find_model(options.model)), 2))
                  : print_entry(find_model(options.model));
   else if (options.json)
     print_json();

@@ -13,6 +13,7 @@
 #include "tessera/cli/grid_picture.h"
 #include "tessera/cli/stage_picture.h"
 #include "tessera/files/atomic_file.h"
+#include "tessera/files/json.h"
 #include "tessera/job/forecast.h"
 #include "tessera/lower/cost_model.h"
 #include "tessera/lower/halo_report.h"
@@ -55,7 +56,7 @@ void print_json(const Job& job, const Forecast& forecast) {
       {"parameter_bytes", per_rank(ranks, [](const Rank& r) { return r.parameter_bytes; })},
       {"bytes_sent", per_rank(ranks, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(ranks, [](const Rank& r) { return r.messages; })}};
-  print_out("{}\n", json.dump());
+  print_out("{}\n", json_text(json));
 }
 
 void print_halos(const Job& job) {

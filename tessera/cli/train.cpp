@@ -6,6 +6,7 @@
 #include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
+#include "tessera/files/json.h"
 #include "tessera/job/run.h"
 
 namespace tessera::cli {
@@ -40,7 +41,7 @@ void report(const TrainOutcome& outcome, const Options& options) {
       json["validation"].update({{"accuracy", outcome.validation->scores.accuracy},
                                  {"mean_iou", outcome.validation->scores.mean_iou},
                                  {"dice", outcome.validation->scores.mean_dice}});
-    print_out("{}\n", json.dump());
+    print_out("{}\n", json_text(json));
     return;
   }
   if (outcome.resumed_at == outcome.steps)

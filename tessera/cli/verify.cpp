@@ -10,6 +10,7 @@
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/data/npy.h"
+#include "tessera/files/json.h"
 #include "tessera/job/run.h"
 
 namespace tessera::cli {
@@ -57,7 +58,7 @@ void print_json(const VerifyReport& report, const Job& job) {
                             {"losses", report.losses},
                             {"worst", report.worst},
                             {"ok", report.ok}};
-  print_out("{}\n", json.dump());
+  print_out("{}\n", json_text(json));
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/config/config_keys.h"
+#include "tessera/files/json.h"
 
 namespace tessera {
 namespace {
@@ -72,7 +73,7 @@ std::string to_json(const TrainConfig& config) {
             json[key.table][key.name] = value;
         },
         key.get(config));
-  return json.dump();
+  return json_text(json);
 }
 
 }  // namespace tessera

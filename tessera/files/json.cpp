@@ -124,6 +124,10 @@ int64_t whole_number(const nlohmann::json& value, const std::string& name, int64
 
 std::string excerpt(const std::string& text) { return excerpt(nlohmann::json(text)); }
 
+std::string json_text(const nlohmann::json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string excerpt(const nlohmann::json& value) {
   return cut_short(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), 80);
 }

@@ -29,6 +29,10 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonLimit
 int64_t whole_number(const nlohmann::json& value, const std::string& name, int64_t least,
                      int64_t most);
 
+/// A value as text for programs; negative: on one line. Paths may hold bytes that are not UTF-8,
+/// which JSON cannot say: each becomes a replacement character.
+std::string json_text(const nlohmann::json& value, int indent = -1);
+
 /// A value as messages show it: its text, cut short where it is long.
 std::string excerpt(const nlohmann::json& value);
 /// The same of a text, in quotes.

@@ -226,7 +226,7 @@ std::string to_json(const Plan& plan) {
     if (plan.schedule_costs != ScheduleCosts::kTasks)
       json["schedule_costs"] = to_string(plan.schedule_costs);
   }
-  return json.dump();
+  return json_text(json);
 }
 
 Plan plan_from_json(const std::string& text, const std::string& file_name) {

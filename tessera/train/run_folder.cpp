@@ -91,7 +91,8 @@ void RunFolder::write_description(const RunDescription& description) const {
                        {"placement", json["placement"]}});
     json["resumed"] = std::move(resumed);
   }
-  write_in_run([&] { write_file_atomically(file("run.json"), fmt::format("{}\n", json.dump(2))); });
+  write_in_run(
+      [&] { write_file_atomically(file("run.json"), fmt::format("{}\n", json_text(json, 2))); });
 }
 
 }  // namespace tessera
