@@ -29,6 +29,9 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonLimit
 int64_t whole_number(const nlohmann::json& value, const std::string& name, int64_t least,
                      int64_t most);
 
+/// A text that a file has brought into a message: a hostile one may have megabytes.
+std::string cut_short(std::string text, size_t longest = 2000);
+
 /// A value as messages show it: its text, cut short where it is long.
 std::string excerpt(const nlohmann::json& value);
 /// The same of a text, in quotes.
