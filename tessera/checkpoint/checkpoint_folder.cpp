@@ -8,6 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/files/file_error.h"
 #include "tessera/files/folder.h"
+#include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
 #include "tessera/graph/checksum.h"
 
@@ -34,18 +35,20 @@ StateFile describe(const TrainingState& state, bool is_best, uint64_t tensor_fil
 template <class Take>
 void read_tensors(const StateFile& state, const SafetensorsFile& tensors, const Take& take) {
   if (tensors.size() != state.tensor_file_bytes)
-    throw_error<InvalidInput>("{} has {} bytes, but {} were written", kTensors, tensors.size(),
-                              state.tensor_file_bytes);
+    throw_error<InvalidInput>("{} has {} bytes, but by {} {} were written", kTensors,
+                              tensors.size(), kState, state.tensor_file_bytes);
   if (tensors.entries().size() != state.checksums.size())
-    throw_error<InvalidInput>("{} has {} tensors, but {} were written", kTensors,
-                              tensors.entries().size(), state.checksums.size());
+    throw_error<InvalidInput>("{} has {} tensors, but by {} {} were written", kTensors,
+                              tensors.entries().size(), kState, state.checksums.size());
   for (const auto& [name, sum] : state.checksums) {
     if (!tensors.contains(name))
-      throw_error<InvalidInput>("{} has no tensor {}, which was written", kTensors, name);
+      throw_error<InvalidInput>("{} has no tensor {}, which by {} was written", kTensors,
+                                excerpt(name), kState);
     at::Tensor tensor = tensors.tensor(name);
     if (checksum(tensor) != sum)
-      throw_error<InvalidInput>("tensor {} in {} does not match its checksum: the file is damaged",
-                                name, kTensors);
+      throw_error<InvalidInput>(
+          "tensor {} in {} does not match its checksum in {}: one of them is damaged", name,
+          kTensors, kState);
     take(name, std::move(tensor));
   }
 }
@@ -70,8 +73,16 @@ StateFile read_state(const std::string& folder) {
   try {
     return parse_state(text);
   } catch (const InvalidInput& fault) {
-    throw_error<InvalidInput>("{}: {}", kState, fault.what());
+    throw_error<InvalidInput>("{}: {}", kState, cut_short(fault.what()));
   }
+}
+
+/// The state comes first: where it is missing, the folder is not a checkpoint at all.
+template <class Take>
+StateFile read_all(const std::string& folder, const Take& take) {
+  StateFile state = read_state(folder);
+  read_tensors(state, SafetensorsFile(file_in(folder, kTensors)), take);
+  return state;
 }
 
 }  // namespace
@@ -88,20 +99,16 @@ void write_checkpoint_folder(const std::string& folder, const TrainingState& sta
 }
 
 void check_checkpoint_folder(const std::string& folder) {
-  with_place(folder, [&] {
-    read_tensors(read_state(folder), SafetensorsFile(file_in(folder, kTensors)),
-                 [](const std::string&, at::Tensor) {});
-  });
+  with_place(folder, [&] { read_all(folder, [](const std::string&, at::Tensor) {}); });
 }
 
 TrainingState load_checkpoint_folder(const std::string& folder) {
   return with_place(folder, [&] {
-    StateFile file = read_state(folder);
-    TrainingState state = std::move(file.state);
-    read_tensors(file, SafetensorsFile(file_in(folder, kTensors)),
-                 [&](const std::string& name, at::Tensor tensor) {
-                   state.tensors.emplace_back(name, std::move(tensor));
-                 });
+    NamedTensors tensors;
+    TrainingState state = read_all(folder, [&](const std::string& name, at::Tensor tensor) {
+                            tensors.emplace_back(name, std::move(tensor));
+                          }).state;
+    state.tensors = std::move(tensors);
     return state;
   });
 }

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kMetadata = "__metadata__";
+constexpr size_t kMaxNameBytes = 1000;
 constexpr int kMaxDepth = 4;  // file, tensor, list; one more for a good message
 
 constexpr std::pair<const char*, at::ScalarType> kTypes[] = {
@@ -169,6 +170,9 @@ SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes) {
   SafetensorsHeader header;
   const json object = parse_text(text);
   for (const auto& [name, value] : object.items()) {
+    if (name.size() > kMaxNameBytes)
+      throw_error<InvalidInput>("the name {} has {} bytes; at most {} are read", excerpt(name),
+                                name.size(), kMaxNameBytes);
     if (name == kMetadata)
       header.metadata = parse_metadata(value);
     else

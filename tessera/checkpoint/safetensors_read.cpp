@@ -2,6 +2,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/checkpoint/safetensors.h"
+#include "tessera/files/json.h"
 
 namespace tessera {
 namespace {
@@ -48,7 +49,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "safeten
     data_begin_ = kLengthBytes + text.size();
     header_ = parse_header(text, file_.size() - data_begin_);
   } catch (const InvalidInput& error) {
-    throw_error<InvalidInput>("[safetensors] {}: {}", path, error.what());
+    throw_error<InvalidInput>("[safetensors] {}: {}", path, cut_short(error.what()));
   }
 }
 

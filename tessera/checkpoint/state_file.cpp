@@ -59,8 +59,8 @@ const json& member(const json& object, const char* name) {
   return *found;
 }
 
-int64_t count_of(const json& object, const char* name) {
-  return whole_number(member(object, name), name, 0, kMaxSteps);
+int64_t count_of(const json& object, const char* name, int64_t most = INT64_MAX) {
+  return whole_number(member(object, name), name, 0, most);
 }
 
 uint64_t unsigned_of(const json& object, const char* name) {
@@ -86,7 +86,7 @@ const json& object_of(const json& object, const char* name) {
 
 StateFile from_json(const json& object) {
   StateFile file;
-  file.state.step = count_of(object, "step");
+  file.state.step = count_of(object, "step", kMaxSteps);
   file.state.epoch = count_of(object, "epoch");
   file.state.position_in_epoch = count_of(object, "position_in_epoch");
   file.state.seed = unsigned_of(object, "seed");

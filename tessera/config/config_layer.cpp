@@ -6,6 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
 #include "tessera/config/toml.h"
+#include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
 
 namespace tessera {
@@ -140,7 +141,12 @@ ConfigLayer parse_config(std::string_view toml, const std::string& file_name) {
 }
 
 ConfigLayer read_config_file(const std::string& path) {
-  return parse_config(read_text(path, "--config", kMaxConfigBytes), path);
+  const std::string text = read_text(path, "--config", kMaxConfigBytes);
+  try {
+    return parse_config(text, path);
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(cut_short(error.what()));
+  }
 }
 
 ConfigAssignment config_option(const std::string& option, const std::string& text) {

@@ -9,11 +9,6 @@
 namespace tessera {
 namespace {
 
-std::string cut_short(std::string text, size_t longest) {
-  if (text.size() > longest) text.replace(longest, std::string::npos, "...");
-  return text;
-}
-
 /// Builds the tree as nlohmann's parser, which calls it, comes along the text.
 template <class Json>
 class StrictBuilder : public nlohmann::json_sax<Json> {
@@ -108,6 +103,11 @@ nlohmann::json parse_json(std::string_view text, const JsonLimits& limits) {
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const JsonLimits& limits) {
   return parse_strictly<nlohmann::ordered_json>(text, limits);
+}
+
+std::string cut_short(std::string text, size_t longest) {
+  if (text.size() > longest) text.replace(longest, std::string::npos, "...");
+  return text;
 }
 
 int64_t whole_number(const nlohmann::json& value, const std::string& name, int64_t least,

@@ -33,6 +33,9 @@ int64_t whole_number(const nlohmann::json& value, const std::string& name, int64
 /// which JSON cannot say: each becomes a replacement character.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 
+/// A text that a file has brought into a message: a hostile one may have megabytes.
+std::string cut_short(std::string text, size_t longest = 2000);
+
 /// A value as messages show it: its text, cut short where it is long.
 std::string excerpt(const nlohmann::json& value);
 /// The same of a text, in quotes.

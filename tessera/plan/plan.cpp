@@ -233,7 +233,7 @@ Plan plan_from_json(const std::string& text, const std::string& file_name) {
   try {
     return plan_of(parse_json(text));
   } catch (const InvalidInput& error) {
-    throw_error<InvalidInput>("[plan] {}: {}", file_name, error.what());
+    throw_error<InvalidInput>("[plan] {}: {}", file_name, cut_short(error.what()));
   }
 }
 

@@ -101,7 +101,7 @@ std::map<std::string, int> balance_from_json(const Graph& graph, int num_stages,
   try {
     return stages_in(graph, num_stages, text);
   } catch (const InvalidInput& error) {
-    throw_error<InvalidInput>("[balance] {}: {}", file_name, error.what());
+    throw_error<InvalidInput>("[balance] {}: {}", file_name, cut_short(error.what()));
   }
 }
 

@@ -118,7 +118,7 @@ TEST_F(StagesCli, BalanceFilesSayWhichNodeRunsWhere) {
     EXPECT_TRUE(holds(outcome.err, part)) << outcome.err;
   };
   refused(path("missing.json"), path("missing.json") + " is not a file that can be read");
-  refused(write("text.json", "enc1 first, then the rest"), "not a JSON list");
+  refused(write("text.json", "enc1 first, then the rest"), "text.json: it is not JSON");
   refused(write("part.json", R"([["enc1.*"], ["dec1.*"]])"), "node pool1 is in no stage");
 }
 

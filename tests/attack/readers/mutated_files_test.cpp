@@ -31,7 +31,7 @@ namespace {
 
 using attack::Mutation;
 
-constexpr size_t kLongestMessage = 10'000;
+constexpr size_t kLongestMessage = 20'000;
 
 /// A format: what a valid file holds, where it lies, and how it is read.
 struct Surface {

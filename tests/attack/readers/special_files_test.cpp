@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModel = "unet2d:base=2,depth=1 --input 1x3x16x16";
+constexpr const char* kModel = "unet2d:base=2,depth=2 --input 1x3x16x16";
 
 struct Kind {
   std::string name;
@@ -60,9 +60,10 @@ struct Reader {
 
 class SpecialFiles : public ::testing::Test {
  protected:
-  SpecialFiles() {
-    if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    const std::string run = "train " + std::string(kModel) + " --data synthetic:samples=2";
+  void SetUp() override {
+    if (::mkdtemp(folder_.data()) == nullptr) FAIL() << "no temporary folder";
+    const std::string run =
+        "train " + std::string(kModel) + " --data synthetic:samples=4,classes=2";
     const std::string predict =
         "predict " + std::string(kModel) + " --output " + in_folder("o.npy");
     readers_ = {
@@ -86,10 +87,10 @@ class SpecialFiles : public ::testing::Test {
         {"metrics.csv", run + " --steps 2 --run " + in_folder("run"),
          in_folder("run/metrics.csv")}};
     const Outcome trained = tessera(run + " --steps 1 --run " + in_folder("run"));
-    EXPECT_EQ(trained.exit_code, 0) << trained.err;
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
   }
 
-  ~SpecialFiles() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
 
   void attack_with(const Reader& reader, const Kind& kind) {
     SCOPED_TRACE(reader.option + " with a " + kind.name);

@@ -212,7 +212,7 @@ TEST(CheckFits, ListsTheDifferences) {
   check_fits(graph, example_state(5), "runs/c");
   graph.add_parameter({"head.bias", {3}, ParameterRole::kTrainable, {}});
   const std::string missing = refusal([&] { check_fits(graph, example_state(5), "runs/c"); });
-  EXPECT_TRUE(has(missing, "step 5 does not fit")) << missing;
+  EXPECT_TRUE(has(missing, "runs/c does not fit")) << missing;
   EXPECT_TRUE(has(missing, "head.bias (3) is missing")) << missing;
   Graph other;
   other.add_parameter({"conv.weight", {2, 3}, ParameterRole::kTrainable, {}});

@@ -41,9 +41,10 @@ TEST(StateFile, ComesBack) {
 
 TEST(StateFile, EveryValueIsChecked) {
   for (const char* key : {"step", "epoch", "position_in_epoch"})
-    for (const json& bad : {json(-1), json("7"), json(1.5), json(), json(true), json(INT64_MAX),
-                            json(UINT64_MAX), json::array({7})})
+    for (const json& bad :
+         {json(-1), json("7"), json(1.5), json(), json(true), json(UINT64_MAX), json::array({7})})
       expect_refused(key, bad, fmt::format("\"{}\" holds ", key));
+  expect_refused("step", INT64_MAX, "give a whole number from 0 to 1099511627776");
   for (const char* key : {"seed", "tensor_file_bytes"})
     for (const json& bad : {json(-1), json("7"), json(1.5)})
       expect_refused(key, bad, fmt::format("\"{}\" holds ", key));

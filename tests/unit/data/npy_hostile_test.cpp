@@ -38,7 +38,7 @@ std::vector<Hostile> hostile_files() {
   std::string huge = npy_bytes(dictionary("'<f4'", "False", "(4,)"), std::string(16, '\1'), 2);
   for (int i = 8; i < 12; ++i) huge[i] = '\xff';
   return {
-      {"nothing", "", "is empty"},
+      {"nothing", "", "0 bytes are too few"},
       {"one byte", "\x93", "too few"},
       {"magic only", kGood.substr(0, 6), "too few"},
       {"text", "hello, this is not an array at all", "not a .npy file"},
