@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"verify " + kNet + "--input 1x3x32x32 --workers 3 --space 2x2", 2, "--workers"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --pieces 5000", 2, "5000"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --replicas 4 --workers 8", 2, "batch of 1"},
-        Refusal{"plan " + kNet + "--input 1x3x32x32 --workers 1000000000000", 2, "give 1 to"},
+        Refusal{"plan " + kNet + "--input 1x3x32x32 --workers 1000000000000", 2, "in [0, 65536]"},
         Refusal{"predict " + kNet +
                     "--input 1x3x64x64 --memory 10KiB --weights w --images synthetic --output o",
                 4, "limit"},
