@@ -28,7 +28,7 @@ Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where 
   if (where == Where::kThisMachine && all_ranks > free_memory())
     throw_error<OutOfMemory>(
         "[memory] the {} workers need {} together, this machine, or a limit on this process, "
-        "leaves {}; use a smaller input, "
+        "leaves {} free; use a smaller input, "
         "or `tessera plan` to see what it would need",
         lowering.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
   return result;

@@ -50,7 +50,7 @@ void check_workload(const Graph& graph, const Plan& plan) {
   if (needed > free_memory())
     throw_error<OutOfMemory>(
         "[plan] the programs of {} workers with {} pieces and {} micro-batches need about {}, this "
-        "machine, or a limit on this process, leaves {}; use fewer pieces or micro-batches",
+        "machine, or a limit on this process, leaves {} free; use fewer pieces or micro-batches",
         plan.num_ranks(), product_of(plan.pieces), plan.micro_batches, format_bytes(needed),
         format_bytes(free_memory()));
 }

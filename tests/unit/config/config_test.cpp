@@ -135,7 +135,8 @@ TEST(Config, ErrorsOfTheFileSayWhereAndWhatIsLegal) {
                       "run.toml:2:1: the table [training] is not known; known: [model], [data], "
                       "[train], [optimiser], [schedule], [placement], [run]");
   expect_file_refused("steps = 5", "run.toml:1:1: steps is in no table");
-  expect_file_refused("[train]\nsteps = 0", "run.toml:2:9: [train] steps 0 must be at least 1");
+  expect_file_refused("[train]\nsteps = 0",
+                      "run.toml:2:9: [train] steps 0 must be in [1, 1099511627776]");
   expect_file_refused("[train]\nsteps = 1.5",
                       "[train] steps is of the wrong type; give a whole number");
   expect_file_refused("[train]\nsteps = '10'", "give a whole number");
@@ -192,7 +193,8 @@ TEST(Config, DefaultsDependOnTheOptimiser) {
 TEST(Config, ResolvingChecksEverything) {
   expect_refusal([] { resolved(TrainConfig()); }, "[MODEL] no model is given");
   expect_unresolved([](TrainConfig& c) { c.learning_rate = -1; }, "[--learning-rate] -1 must be");
-  expect_unresolved([](TrainConfig& c) { c.epochs = 0; }, "[--epochs] 0 must be at least 1");
+  expect_unresolved([](TrainConfig& c) { c.epochs = 0; },
+                    "[--epochs] 0 must be in [1, 1099511627776]");
   expect_unresolved([](TrainConfig& c) { c.epochs = c.steps = 2; }, "exclude each other");
   expect_unresolved([](TrainConfig& c) { c.validation_fraction = -0.1; }, "must be in [0, 1)");
   expect_unresolved([](TrainConfig& c) { c.clip_norm = std::numeric_limits<double>::quiet_NaN(); },
@@ -205,7 +207,7 @@ TEST(Config, ResolvingChecksEverything) {
   expect_unresolved([](TrainConfig& c) { c.schedule = "cosine", c.min_learning_rate = 1; },
                     "[--min-learning-rate] 1 is more than the learning rate 0.01");
   expect_unresolved([](TrainConfig& c) { c.folder = ""; }, "[--run]");
-  expect_unresolved([](TrainConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 1024]");
+  expect_unresolved([](TrainConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 256]");
 }
 
 TEST(Config, TheTableIsSound) {

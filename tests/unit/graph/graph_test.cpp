@@ -9,6 +9,7 @@
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/add.h"
 #include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/shape/concat.h"
 #include "tests/unit/refusal.h"
 
 namespace tessera::graph_test {
@@ -167,13 +168,16 @@ TEST(Graph, RefusesValuesOfMoreThan2To48Elements) {
   const int64_t side = int64_t{1} << 24;
   const ValueId largest = add_image(graph, {1, 1, side, side});
   EXPECT_EQ(refusal([&] { relu(graph, largest, "fits"); }), "");
-  const ValueId larger = add_image(graph, {1, 1, side, side + 1});
-  EXPECT_EQ(refusal([&] { relu(graph, larger, "act"); }),
-            "[relu act] its output 1x1x16777216x16777217 has more than 2^48 elements; use a "
-            "smaller input");
+  const auto batch_of = [&](int64_t batch) { return add_image(graph, {batch, 1, side, side}); };
+  expect_refusal([&] { batch_of(2); }, "2x1x16777216x16777216 has more than 2^48 elements");
   const int64_t huge = int64_t{1} << 32;  // huge * huge is 0 in 64 bits
-  const ValueId wraps = add_image(graph, {1, 1, huge, huge});
-  expect_refusal([&] { relu(graph, wraps, "act"); }, "has more than 2^48 elements");
+  expect_refusal([&] { add_image(graph, {1, 1, huge, huge}); }, "has more than 2^48 elements");
+  expect_refusal(
+      [&] {
+        concat(graph, {largest, largest}, "both");
+      },
+      "both] its output 1x2x16777216x16777216 has more than 2^48 elements; use a "
+      "smaller input");
 }
 
 }  // namespace

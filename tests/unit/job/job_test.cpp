@@ -89,12 +89,12 @@ TEST(ResolveJob, RefusesValuesThatNoOptionWouldLetPass) {
     change(config);
     expect_refusal([&] { resolve_job(config); }, part);
   };
-  refused([](JobConfig& c) { c.replicas = 0; }, "[--replicas] 0 must be at least 1");
+  refused([](JobConfig& c) { c.replicas = 0; }, "[--replicas] 0 must be in [1, 65536]");
   refused([](JobConfig& c) { c.stages = 0; }, "[--stages] 0 must be in [1, 4096]");
-  refused([](JobConfig& c) { c.workers = -1; }, "[--workers] -1 must be at least 0");
-  refused([](JobConfig& c) { c.micro_batches = 0; }, "[--micro-batches] 0 must be at least 1");
+  refused([](JobConfig& c) { c.workers = -1; }, "[--workers] -1 must be in [0, 65536]");
+  refused([](JobConfig& c) { c.micro_batches = 0; }, "[--micro-batches] 0 must be in [1, 1048576]");
   refused([](JobConfig& c) { c.chunks = 0; }, "[--chunks] 0 must be in [1, 1024]");
-  refused([](JobConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 1024]");
+  refused([](JobConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 256]");
   refused([](JobConfig& c) { c.timeout_seconds = 0; }, "[--timeout] 0 must be above 0");
   refused([](JobConfig& c) { c.timeout_seconds = NAN; }, "[--timeout] nan must be above 0");
   refused([](JobConfig& c) { c.space = "2x0"; }, "[--space] \"2x0\" is not a list of sizes");
