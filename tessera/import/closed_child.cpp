@@ -93,7 +93,8 @@ Ending run_work(const std::function<void(const SendBytes&)>& work) {
                             const std::function<void(const SendBytes&)>& work) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kOther);  // it died before that
-  for (int number : {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGABRT, SIGSYS}) signal(number, SIG_DFL);
+  for (int number : {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGABRT, SIGSYS, SIGXCPU})
+    signal(number, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
   keep_only(answer, words);
   limit(RLIMIT_AS, address_space() + limits.memory_bytes);
