@@ -158,7 +158,7 @@ std::string format_header(const SafetensorsHeader& header) {
                           {"data_offsets", {entry.begin, entry.end}}};
   }
   try {
-    std::string text = json_text(object);
+    std::string text = object.dump();  // throws where a name is not UTF-8
     text.resize((text.size() + 7) / 8 * 8, ' ');
     return text;
   } catch (const json::exception& error) {

@@ -119,8 +119,8 @@ void check_kind(const json& object) {
 std::string format_state(const StateFile& file) {
   try {
     json object = to_json(file);
-    object["checksum"] = checksum_text(checksum(json_text(object)));
-    std::string text = json_text(object, 1);
+    object["checksum"] = checksum_text(checksum(object.dump()));
+    std::string text = object.dump(1);
     text.push_back('\n');
     return text;
   } catch (const json::exception& error) {
@@ -138,7 +138,7 @@ StateFile parse_state(std::string_view text) {
   check_kind(object);
   const std::string sum = text_of(member(object, "checksum"), "checksum");
   object.erase("checksum");
-  if (checksum_text(checksum(json_text(object))) != sum)
+  if (checksum_text(checksum(object.dump())) != sum)
     throw_error<InvalidInput>("it does not match its checksum: it was damaged or edited");
   return from_json(object);
 }

@@ -128,6 +128,10 @@ std::string json_text(const nlohmann::json& value, int indent) {
   return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string as_utf8(const std::string& text) {
+  return nlohmann::json::parse(json_text(text)).get<std::string>();
+}
+
 std::string excerpt(const nlohmann::json& value) {
   return cut_short(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), 80);
 }

@@ -32,6 +32,8 @@ int64_t whole_number(const nlohmann::json& value, const std::string& name, int64
 /// A value as text for programs; negative: on one line. Paths may hold bytes that are not UTF-8,
 /// which JSON cannot say: each becomes a replacement character.
 std::string json_text(const nlohmann::json& value, int indent = -1);
+/// The same for one text.
+std::string as_utf8(const std::string& text);
 
 /// A text that a file has brought into a message: a hostile one may have megabytes.
 std::string cut_short(std::string text, size_t longest = 2000);

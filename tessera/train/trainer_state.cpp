@@ -4,6 +4,7 @@
 #include "tessera/base/text.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
+#include "tessera/files/json.h"
 #include "tessera/runtime/holders_agree.h"
 #include "tessera/train/trainer.h"
 
@@ -117,7 +118,7 @@ TrainingState Trainer::snapshot() {
   state.seed = job_.config.seed;
   state.best_metric = early_stopping_.state().best.value_or(NAN);
   state.metadata = {
-      {"model", job_.config.model},
+      {"model", as_utf8(job_.config.model)},
       {"config", to_json(job_.config)},
       {"placement", to_json(job_.plan)},
       {"validations_without_best", std::to_string(early_stopping_.state().num_without)}};

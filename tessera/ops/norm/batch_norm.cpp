@@ -245,6 +245,9 @@ class BatchNorm final : public Op, public HasRunningStatistics {
 
 ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
                    const BatchNormOptions& options) {
+  if (options.batch_parts < 1)
+    throw_error<InvalidInput>("[batch_norm {}] the batch has {} parts; use at least 1", name,
+                              options.batch_parts);
   const int64_t channels = channels_or_zero(graph.type(x));
   std::vector<ParameterId> parameters, buffers;
   if (options.affine) parameters = add_affine(graph, name, {channels});

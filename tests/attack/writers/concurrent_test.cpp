@@ -35,7 +35,7 @@ void expect_undisturbed(const Job& job, const std::string& folder) {
 }
 
 TEST(Writers, OfOneOutputDoNotMix) {
-  const Job& predict = job("predict");
+  const Job predict = job("predict");
   undisturbed(predict);
   for_each_case(2, [&](uint64_t seed) {
     const Folder folder, logs;
@@ -98,7 +98,7 @@ TEST(Writers, OnAFullDiskChangeNothing) {
       GTEST_SKIP() << "may not mount: " << std::strerror(errno);
     const Folder inputs;
     prepare_inputs(inputs.path());
-    const Job& full = job(command);
+    const Job full = job(command);
     Words words = full.words;
     const auto weights = std::find(words.begin(), words.end(), "weights.safetensors");
     if (weights != words.end()) *weights = inputs / "weights.safetensors";

@@ -83,7 +83,8 @@ TEST(OneFile, IsNotSeenWhereThereAreTwo) {
   words.insert(words.end(), {"--config", "run.toml"});
   const Ending ending = run(words, folder.path());
   EXPECT_EQ(ending.exit_code, 0) << ending.err;
-  for (const auto& [name, content] : undisturbed(job("predict")))
+  const auto wanted = undisturbed(job("predict"));
+  for (const auto& [name, content] : wanted)
     EXPECT_TRUE(read_file(folder / name) == content) << name;
 
   ASSERT_EQ(run(job("train").words, folder.path()).exit_code, 0);

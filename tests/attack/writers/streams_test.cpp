@@ -17,8 +17,8 @@ bool says(const Ending& ending, const std::string& part) {
 }
 
 TEST(Streams, ThatAreClosedDoNotGetIntoFiles) {
-  const Job& train = job("train");
-  const std::map<std::string, std::string>& wanted = undisturbed(train);
+  const Job train = job("train");
+  const std::map<std::string, std::string> wanted = undisturbed(train);
   for (int closed = 0; closed < 8; ++closed) {
     SCOPED_TRACE(closed);
     const Folder folder;
