@@ -73,9 +73,11 @@ void claim_resources(int ranks, int threads_per_rank) {
     throw_error<InvalidInput>(
         "[--threads] {} threads per worker are of no use on {} cores; use at most {}",
         threads_per_rank, std::thread::hardware_concurrency(), most_useful_threads());
-  // A rank's own, those of its kernels, and one that reads ahead.
-  try_threads(ranks * (threads_per_rank + 1));
-  claim_blas_buffers(ranks * threads_per_rank);
+  // Each rank has its own thread, those of its kernels, and one that reads ahead. The process has
+  // OpenBLAS's threads, and those of the oracle that `verify` compares with, autograd's among them.
+  constexpr int kOfAutograd = 2;
+  try_threads(ranks * (threads_per_rank + 1) + 2 * threads_per_rank + kOfAutograd);
+  claim_blas_buffers((ranks + 1) * threads_per_rank + 1);
 }
 
 }  // namespace tessera
