@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <string_view>
 
 #include "tessera/base/exit_code.h"
@@ -45,13 +46,42 @@ void leave_time_for_a_word() {
   setrlimit(RLIMIT_CPU, &limit);
 }
 
-void watch_start() {
+bool is_limited(decltype(RLIMIT_AS) resource) {
+  rlimit limit{};
+  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/// OpenBLAS starts a thread for every core while it is loaded, and each asks for a buffer until it
+/// gets it: under a limit of memory some never do, and the program waits for them at its end. It
+/// listens to its environment only, so the program begins again with another. Threads that are
+/// wanted are started later, when there is room for them (runtime/claim_resources.h).
+void begin_with_one_blas_thread(char** arguments, char** environment) {
+  constexpr std::string_view kVariable = "OPENBLAS_NUM_THREADS=";
+  static char setting[] = "OPENBLAS_NUM_THREADS=1";
+  static std::array<char*, 16384> changed = {};
+  if (!is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA)) return;
+  size_t size = 0;
+  for (; environment[size] != nullptr; ++size) {
+    if (size + 2 >= changed.size()) return;
+    if (std::string_view(environment[size]).starts_with(kVariable)) return;
+    changed[size] = environment[size];
+  }
+  changed[size] = setting;
+  // By its own name, which others see in lists of processes.
+  static std::array<char, 4096> path = {};
+  if (readlink("/proc/self/exe", path.data(), path.size() - 1) > 0)
+    execve(path.data(), arguments, changed.data());
+}
+
+void watch_start(int, char** arguments, char** environment) {
+  begin_with_one_blas_thread(arguments, environment);
   handle(SIGINT, handle_start);
   handle(SIGABRT, handle_start);
 }
 
 /// Runs before anything of any library does. Only programs may have one.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = watch_start;
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**,
+                                                                             char**) = watch_start;
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 #include "tessera/runtime/claim_resources.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <latch>
@@ -43,39 +45,68 @@ void try_threads(int count) {
         started, count, std::generic_category().message(failed));
 }
 
-/// OpenBLAS maps a buffer for every thread that multiplies matrices at once, and keeps it. Here it
-/// maps them while we know that there is room.
+/// Each rank has its own thread, those of its kernels, and one that reads ahead. The process has
+/// those of OpenBLAS and of LibTorch's pool, those of the oracle that `verify` compares with, and
+/// autograd's.
+int num_threads(int ranks, int threads_per_rank) {
+  constexpr int kOfAutograd = 2;
+  return ranks * (threads_per_rank + 1) + 3 * threads_per_rank + kOfAutograd;
+}
+
+/// OpenBLAS maps a buffer for every thread that multiplies matrices at once, and keeps it.
+int num_buffers(int ranks, int threads_per_rank) { return (ranks + 1) * threads_per_rank + 1; }
+
+int64_t stack_bytes() {
+  pthread_attr_t attributes;
+  size_t bytes = size_t{8} << 20;
+  if (pthread_getattr_default_np(&attributes) != 0) return static_cast<int64_t>(bytes);
+  pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  return static_cast<int64_t>(bytes);
+}
+
+/// Here OpenBLAS maps its buffers while we know that there is room.
 void claim_blas_buffers(int count) {
-  constexpr int64_t kBufferBytes = int64_t{128} << 20;
-  constexpr int64_t kRest = int64_t{64} << 20;  // for all else that is small
-  constexpr int kMostBuffers = 128;             // that all its builds have a place for
-  const int64_t free = free_address_space();
+  constexpr int kMostBuffers = 128;  // that all its builds have a place for
   using Take = void* (*)(int);
   using GiveBack = void (*)(void*);
   static const auto take = reinterpret_cast<Take>(dlsym(RTLD_DEFAULT, "blas_memory_alloc"));
   static const auto give_back = reinterpret_cast<GiveBack>(dlsym(RTLD_DEFAULT, "blas_memory_free"));
-  if (free == std::numeric_limits<int64_t>::max() || !take || !give_back) return;
-  const int64_t needed = count * kBufferBytes + kRest;
-  if (needed > free)
-    throw_error<OutOfMemory>(
-        "[memory] {} thread(s) that multiply matrices need {} of address space, the limit (ulimit "
-        "-v, ulimit -d) leaves {}; raise it, or use fewer --workers or --threads",
-        count, format_bytes(needed), format_bytes(free));
+  if (!take || !give_back) return;
   std::vector<void*> buffers;
   for (int i = 0; i < std::min(count, kMostBuffers); ++i) buffers.push_back(take(0));
   for (void* buffer : buffers) give_back(buffer);
 }
 
+/// What is claimed must be there at once.
+void claim_address_space(int ranks, int threads_per_rank) {
+  const int64_t needed = claimed_bytes(ranks, threads_per_rank), free = free_address_space();
+  if (needed > free)
+    throw_error<OutOfMemory>(
+        "[memory] {} worker(s) with {} thread(s) need {} of address space besides their values, "
+        "the limit (ulimit -v, ulimit -d) leaves {}; raise it, or use fewer --workers or --threads",
+        ranks, threads_per_rank, format_bytes(needed), format_bytes(free));
+  claim_blas_buffers(num_buffers(ranks, threads_per_rank));
+}
+
 }  // namespace
+
+int64_t claimed_bytes(int ranks, int threads_per_rank) {
+  constexpr int64_t kBufferBytes = int64_t{128} << 20;
+  constexpr int64_t kRest = int64_t{64} << 20;  // for all else that is small
+  return num_buffers(ranks, threads_per_rank) * kBufferBytes +
+         num_threads(ranks, threads_per_rank) * stack_bytes() + kRest;
+}
 
 void claim_resources(int ranks, int threads_per_rank) {
   if (threads_per_rank > most_useful_threads())
     throw_error<InvalidInput>(
         "[--threads] {} threads per worker are of no use on {} cores; use at most {}",
         threads_per_rank, std::thread::hardware_concurrency(), most_useful_threads());
-  // A rank's own, those of its kernels, and one that reads ahead.
-  try_threads(ranks * (threads_per_rank + 1));
-  claim_blas_buffers(ranks * threads_per_rank);
+  const bool is_limited = free_address_space() != std::numeric_limits<int64_t>::max();
+  if (is_limited) mallopt(M_ARENA_MAX, 1);  // each thread's own would take 64 MiB or more
+  try_threads(num_threads(ranks, threads_per_rank));
+  if (is_limited) claim_address_space(ranks, threads_per_rank);
 }
 
 }  // namespace tessera

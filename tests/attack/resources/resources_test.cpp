@@ -153,7 +153,7 @@ Attempt stopped(Random& random) {
   const std::vector<std::string> commands[] = {
       {"plan", "unet2d", "--space", "128x128", "--input", "1x3x8192x8192", "--json"},
       {"plan", "unet2d", "--pieces", "32x32", "--input", "1x3x1024x1024", "--json"},
-      {"verify", "cnn2d", "--input", "2x3x64x64", "--space", "2x2", "--steps", "100000"},
+      {"verify", "cnn2d", "--input", "2x3x64x64", "--space", "2x2", "--steps", "1000"},
       {"bench", "cnn2d", "--input", "1x3x64x64", "--space", "2x2", "--iterations", "1000000"},
       {"train", "unet2d:base=4,classes=3", "--input", "2x3x64x64", "--data",
        "synthetic:samples=8,classes=3", "--steps", "1000000", "--run", run},

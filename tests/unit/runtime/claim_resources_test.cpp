@@ -61,7 +61,7 @@ TEST(ClaimResources, BuffersThatCannotBeHadAreAnError) {
 
 TEST(ClaimResources, ThreadsThatCannotBeHadAreAnError) {
   const std::string words = with_address_space(kGiga / 8, 200, 2);
-  EXPECT_NE(words.find("of 600 threads can be started"), std::string::npos) << words;
+  EXPECT_NE(words.find("of 608 threads can be started"), std::string::npos) << words;
 }
 
 }  // namespace
