@@ -143,7 +143,7 @@ TEST_F(ModelCli, RefusesWhatCannotBe) {
     EXPECT_NE(outcome.err.find(words), std::string::npos) << arguments << ": " << outcome.err;
   };
   refused("verify nothing.pt", "give batch x channels x spatial sizes");
-  refused("verify nothing.pt --input 1x3x8x8", "there is no such file");
+  refused("verify nothing.pt --input 1x3x8x8", "[model] cannot read nothing.pt: No such file");
   refused("verify unet2d --input-npy x.npy", "go together");
   refused("verify unet2d --output-weights a", "not a list of numbers");
   refused("predict unet2d --images synthetic --output o.npy", "[--weights]");

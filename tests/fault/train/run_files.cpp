@@ -70,7 +70,9 @@ std::vector<std::string> checkpoints(const std::string& run) {
   std::vector<std::string> found;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(run + "/checkpoints", none))
-    if (entry.path().filename().string().starts_with("step-")) found.push_back(entry.path());
+    // A file under such a name is not a checkpoint: somebody else has laid it there.
+    if (entry.is_directory() && entry.path().filename().string().starts_with("step-"))
+      found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }
