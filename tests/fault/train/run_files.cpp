@@ -50,8 +50,12 @@ void write_npy_bytes(const std::string& path, const std::vector<int64_t>& shape,
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  try {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  } catch (const std::ios_base::failure&) {  // below /proc: the process has just ended
+    return {};
+  }
 }
 
 void write_file(const std::string& path, const std::string& bytes) {
