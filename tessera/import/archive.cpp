@@ -77,8 +77,8 @@ void check_code(std::string_view bytes, const std::vector<ZipRecord>& records,
   bool has_code = false;
   for (const ZipRecord& record : records) {
     const std::string name = record_name(record);
-    if (!name.starts_with("code/") && !name.ends_with(".py")) continue;
-    has_code = has_code || name.ends_with(".py");
+    if (!name.ends_with(".py")) continue;
+    has_code = has_code || name.starts_with("code/");
     if (record.size > kMostCode)
       throw_error<InvalidInput>("{} unpacks to {} bytes of code", shortened_name(record.name),
                                 record.size);
