@@ -24,20 +24,32 @@ int64_t free_on_machine() {
   return kUnlimited;
 }
 
-/// What a limit leaves after the pages that are in use.
-int64_t left_of(decltype(RLIMIT_AS) resource, int64_t pages_in_use) {
+/// Bytes of this process, by /proc/self/statm.
+struct Mapped {
+  int64_t all = 0;
+  int64_t data = 0;
+};
+
+Mapped mapped() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0, shared = 0, text = 0, unused = 0, data = 0;
+  file >> all >> resident >> shared >> text >> unused >> data;
+  return {all * sysconf(_SC_PAGESIZE), data * sysconf(_SC_PAGESIZE)};
+}
+
+/// What a limit leaves after what is in use.
+int64_t left_of(decltype(RLIMIT_AS) resource, int64_t in_use) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnlimited;
-  const int64_t in_use = pages_in_use * sysconf(_SC_PAGESIZE);
   return std::max<int64_t>(0, static_cast<int64_t>(limit.rlim_cur) - in_use);
 }
 
 }  // namespace
 
+int64_t address_space() { return mapped().all; }
+
 int64_t free_address_space() {
-  std::ifstream file("/proc/self/statm");
-  int64_t all = 0, resident = 0, shared = 0, text = 0, unused = 0, data = 0;
-  file >> all >> resident >> shared >> text >> unused >> data;
+  const auto [all, data] = mapped();
   return std::min(left_of(RLIMIT_AS, all), left_of(RLIMIT_DATA, data));
 }
 

@@ -9,6 +9,9 @@ namespace tessera {
 /// largest number there is where nobody says.
 int64_t free_memory();
 
+/// Bytes of address space that this process has mapped.
+int64_t address_space();
+
 /// Bytes of address space that this process may still map; the largest number there is without a
 /// limit.
 int64_t free_address_space();

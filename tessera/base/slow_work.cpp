@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "tessera/base/standard_streams.h"
+
 namespace tessera {
 namespace {
 
@@ -16,11 +18,6 @@ constexpr auto kPlainInterval = 10s;
 
 bool shown = false;
 
-/// Nobody may be listening, which is not an error.
-void say(const std::string& words) {
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, words.data(), words.size());
-}
-
 }  // namespace
 
 void show_slow_work() { shown = true; }
@@ -29,7 +26,7 @@ SlowWork::SlowWork(std::string what, int64_t total)
     : what_(std::move(what)), total_(total), next_word_(Clock::now() + kPatience) {}
 
 SlowWork::~SlowWork() {
-  if (line_open_) say("\r\033[K");
+  if (line_open_) write_error("\r\033[K");
 }
 
 void SlowWork::advance() {
@@ -38,7 +35,7 @@ void SlowWork::advance() {
   line_open_ = isatty(STDERR_FILENO) != 0;
   next_word_ = Clock::now() + (line_open_ ? kTerminalInterval : kPlainInterval);
   const std::string words = fmt::format("planning: {} of {} {}", done_, total_, what_);
-  say(line_open_ ? "\r\033[K" + words : words + "\n");
+  write_error(line_open_ ? "\r\033[K" + words : words + "\n");
 }
 
 }  // namespace tessera

@@ -23,4 +23,11 @@ std::vector<std::string> split_text(std::string_view text, char separator) {
   return parts;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return lower;
+}
+
 }  // namespace tessera

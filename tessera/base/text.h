@@ -16,6 +16,9 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
 /// The parts between separators: "a+b" is a and b, and the empty text is one empty part.
 std::vector<std::string> split_text(std::string_view text, char separator);
 
+/// With small letters for the capital ones of ASCII.
+std::string lower_case(std::string_view text);
+
 /// The whole text as a number, or nothing. It is written as in C++ and read independent of the
 /// locale; blanks, a '+' in front or anything behind the number make it none.
 template <class Number>

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "tessera/base/counts.h"
 #include "tessera/base/error.h"
 #include "tessera/files/json.h"
 #include "tessera/graph/checksum.h"
@@ -14,8 +15,6 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "tessera-checkpoint";
 constexpr int64_t kVersion = 1;
-// So that products of steps and batches cannot overflow.
-constexpr int64_t kMaxSteps = int64_t{1} << 40;
 
 // JSON has no infinity; the shortest text that reads back to the same bits has.
 std::string real_text(double value) { return fmt::format("{}", value); }
@@ -86,7 +85,7 @@ const json& object_of(const json& object, const char* name) {
 
 StateFile from_json(const json& object) {
   StateFile file;
-  file.state.step = count_of(object, "step", kMaxSteps);
+  file.state.step = count_of(object, "step", kMostCounted);
   file.state.epoch = count_of(object, "epoch");
   file.state.position_in_epoch = count_of(object, "position_in_epoch");
   file.state.seed = unsigned_of(object, "seed");

@@ -4,12 +4,12 @@
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include <cctype>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/import/zip_directory.h"
 
 namespace tessera {
@@ -33,13 +33,6 @@ constexpr int64_t kMostCode = 64 << 20;  // of one record; the code of a large n
 std::string shortened_name(const std::string& name) {
   constexpr size_t kMost = 80;
   return name.size() <= kMost ? name : name.substr(0, kMost) + "...";
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return lower;
 }
 
 /// The bytes of a file for LibTorch's reader.

@@ -12,11 +12,7 @@ namespace {
 template <class Options>
 Options options_of(const BuilderCall& call) {
   size_t done = 0;
-  PlainReader read([&](void* data, size_t bytes) {
-    if (bytes > call.options.size() - done) throw_error<InvalidInput>("options are missing");
-    call.options.copy(static_cast<char*>(data), bytes, done);
-    done += bytes;
-  });
+  PlainReader read = reader_of(call.options, done, "options are missing");
   Options options;
   fields(read, options);
   if (done != call.options.size()) throw_error<InvalidInput>("there are too many options");

@@ -11,11 +11,11 @@
 
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <thread>
 
 #include "tessera/base/error.h"
+#include "tessera/base/free_memory.h"
 #include "tessera/import/system_filter.h"
 
 namespace tessera {
@@ -28,13 +28,6 @@ enum Ending { kFine = 0, kInvalidInput = 11, kUnsupported = 12, kOther = 13, kNo
 
 constexpr int kAnswer = 3, kWords = 4;  // the child's descriptors
 constexpr size_t kMostWords = 16384;    // fits a pipe, so that nobody waits
-
-int64_t address_space() {
-  std::ifstream file("/proc/self/statm");
-  int64_t pages = 0;
-  file >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
-}
 
 void limit(decltype(RLIMIT_AS) resource, int64_t amount) {
   const rlimit value{static_cast<rlim_t>(amount), static_cast<rlim_t>(amount)};

@@ -99,4 +99,21 @@ class PlainReader {
   Source source_;
 };
 
+/// Appends to `bytes`.
+inline PlainWriter writer_to(std::string& bytes) {
+  return PlainWriter([&bytes](const void* data, size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+  });
+}
+
+/// Reads `bytes` from `done` on, which goes along. Where they end too early, `fault` says so.
+inline PlainReader reader_of(const std::string& bytes, size_t& done,
+                             const char* fault = "it ends too early") {
+  return PlainReader([&bytes, &done, fault](void* data, size_t size) {
+    if (size > bytes.size() - done) throw InvalidInput(fault);
+    bytes.copy(static_cast<char*>(data), size, done);
+    done += size;
+  });
+}
+
 }  // namespace tessera

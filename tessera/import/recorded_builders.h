@@ -14,9 +14,7 @@ template <class Options>
 ValueId record(Recording& recording, Builder builder, std::vector<ValueId> inputs,
                const std::string& name, Options options) {
   BuilderCall call{builder, std::move(inputs), name, {}};
-  PlainWriter write([&](const void* data, size_t bytes) {
-    call.options.append(static_cast<const char*>(data), bytes);
-  });
+  PlainWriter write = writer_to(call.options);
   fields(write, options);
   return recording.add(call);
 }

@@ -1,10 +1,10 @@
 #include "tessera/import/zip_directory.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
@@ -163,12 +163,6 @@ void check_record(const Bytes& file, const Entry& entry, uint64_t next) {
   }
 }
 
-std::string without_case(std::string name) {
-  for (char& letter : name)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return name;
-}
-
 }  // namespace
 
 std::vector<ZipRecord> read_zip_directory(std::string_view text) {
@@ -179,7 +173,7 @@ std::vector<ZipRecord> read_zip_directory(std::string_view text) {
   size_t at = directory.begin;
   for (uint64_t i = 0; i < directory.num_records; ++i) {
     entries.push_back(read_entry(file, &at));
-    if (!names.insert(without_case(entries.back().record.name)).second)
+    if (!names.insert(lower_case(entries.back().record.name)).second)
       refuse_zip(fmt::format("it holds {} twice", entries.back().record.name));
   }
   if (at != directory.end) refuse_zip("its directory has room that no record takes");

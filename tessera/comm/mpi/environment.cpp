@@ -1,10 +1,9 @@
 #include "tessera/comm/mpi/environment.h"
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 
+#include "tessera/base/text.h"
 #include "tessera/comm/mpi/mpi.h"
 
 namespace tessera::mpi {
@@ -29,11 +28,8 @@ std::optional<LaunchedPlace> place_in_mpi;
 std::optional<int> count_in(const char* name) {
   const char* text = std::getenv(name);
   if (!text) return {};
-  int count = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, count);
-  if (error != std::errc() || stop != end || count < 0) return {};
-  return count;
+  const auto count = read_number<int>(text);
+  return count && *count >= 0 ? count : std::nullopt;
 }
 
 /// A launcher that speaks PMIx alone does not tell the size.

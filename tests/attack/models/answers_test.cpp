@@ -35,8 +35,7 @@ std::string valid_answer() {
   x = linear(graph, flatten(graph, x), "head", {5, true});
   graph.add(MarkedOutput{x});
   std::string bytes;
-  PlainWriter write(
-      [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); });
+  PlainWriter write = writer_to(bytes);
   write_recording(graph, write);
   return bytes;
 }
@@ -60,11 +59,7 @@ TEST(Answers, AreBuiltOrRefused) {
     const std::string bytes =
         mutation.below(2) ? mutation.of(valid) : with_other_number(valid, mutation);
     size_t done = 0;
-    PlainReader read([&](void* data, size_t size) {
-      if (size > bytes.size() - done) throw_error<InvalidInput>("it ends too early");
-      bytes.copy(static_cast<char*>(data), size, done);
-      done += size;
-    });
+    PlainReader read = reader_of(bytes, done);
     try {
       read_recording(read, 1 << 20);
       ++built;

@@ -1,9 +1,7 @@
 // What is not a regular file, or not to be read, for every option that reads one: the program says
 // so at once, with exit code 2 and the path, and the thing is what it was.
 
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +10,7 @@
 
 #include "tests/attack/mutation.h"
 #include "tests/cli/program.h"
+#include "tests/unit/make_socket.h"
 
 namespace {
 
@@ -24,23 +23,13 @@ struct Kind {
   std::function<void(const std::string& path)> make;
 };
 
-void make_socket(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  ASSERT_LT(path.size(), sizeof(address.sun_path));
-  path.copy(address.sun_path, path.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  ASSERT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ::close(descriptor);
-}
-
 std::vector<Kind> kinds() {
   std::vector<Kind> all{
       {"pipe", [](const std::string& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); }},
       {"device", [](const std::string& path) { fs::create_symlink("/dev/zero", path); }},
       {"terminal", [](const std::string& path) { fs::create_symlink("/dev/tty", path); }},
       {"folder", [](const std::string& path) { fs::create_directory(path); }},
-      {"socket", make_socket},
+      {"socket", special::make_socket},
       {"loop", [](const std::string& path) { fs::create_symlink(path, path); }},
       {"link to nothing", [](const std::string& path) { fs::create_symlink("nothing", path); }}};
   if (::geteuid() != 0)

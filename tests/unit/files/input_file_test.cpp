@@ -1,13 +1,12 @@
 #include "tessera/files/input_file.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "tests/unit/make_socket.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -18,16 +17,6 @@ std::string opening(const std::string& path) {
   const std::string message = refusal([&] { InputFile(path, "--plan"); });
   EXPECT_TRUE(message.starts_with("[--plan] cannot read " + path + ": ")) << message;
   return message;
-}
-
-void make_socket(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  ASSERT_LT(path.size(), sizeof(address.sun_path));
-  path.copy(address.sun_path, path.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  ASSERT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ::close(descriptor);
 }
 
 TEST(InputFile, ReadsByPosition) {
@@ -44,7 +33,7 @@ TEST(InputFile, ReadsByPosition) {
 TEST(InputFile, RefusesWhatIsNotARegularFile) {
   const ScratchFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  make_socket(folder / "socket");
+  special::make_socket(folder / "socket");
   EXPECT_TRUE(has(opening(folder / "pipe"), "it is a pipe; write what comes through it"));
   EXPECT_TRUE(has(opening(folder / "socket"), "it is a socket; give a regular file"));
   EXPECT_TRUE(has(opening(folder.path()), "it is a folder; give a regular file"));

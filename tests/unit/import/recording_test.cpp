@@ -14,19 +14,14 @@ namespace {
 
 std::string bytes_of(const Recording& recording) {
   std::string bytes;
-  PlainWriter write(
-      [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); });
+  PlainWriter write = writer_to(bytes);
   write_recording(recording, write);
   return bytes;
 }
 
 Recording read_back(const std::string& bytes, int64_t most_bytes = 1 << 20) {
   size_t done = 0;
-  PlainReader read([&](void* data, size_t size) {
-    if (size > bytes.size() - done) throw_error<InvalidInput>("it ends too early");
-    bytes.copy(static_cast<char*>(data), size, done);
-    done += size;
-  });
+  PlainReader read = reader_of(bytes, done);
   return read_recording(read, most_bytes);
 }
 
