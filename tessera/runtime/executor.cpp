@@ -9,6 +9,7 @@
 #include "tessera/kernels/optimise.h"
 #include "tessera/lower/lower.h"
 #include "tessera/runtime/messages_agree.h"
+#include "tessera/runtime/vector_math.h"
 
 namespace tessera {
 
@@ -23,6 +24,7 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
   TESSERA_CHECK(transport->rank() == program_.rank && transport->size() == program_.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
+  settle_vector_math();
   parameters_->make_buckets(program_.buckets);
   if (program_.num_ranks > kMostRanksProved) check_messages_agree(*transport, program_);
 }
