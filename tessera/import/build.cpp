@@ -3,7 +3,6 @@
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/shape/concat.h"
 #include "tessera/ops/shape/flatten.h"
-#include "tessera/ops/shape/pixel_shuffle.h"
 #include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
@@ -30,13 +29,6 @@ ValueId build_one(ValueId (*builder)(Graph&, ValueId, const std::string&, const 
                   Graph& graph, const BuilderCall& call) {
   check_num_inputs(call, 1);
   return builder(graph, call.inputs[0], call.name, options_of<Options>(call));
-}
-
-/// One input, and a number.
-ValueId build_counted(ValueId (*builder)(Graph&, ValueId, const std::string&, int64_t),
-                      Graph& graph, const BuilderCall& call) {
-  check_num_inputs(call, 1);
-  return builder(graph, call.inputs[0], call.name, options_of<CountOptions>(call).count);
 }
 
 ValueId build_along_axis(ValueId (*builder)(Graph&, ValueId, const std::string&, int), Graph& graph,
@@ -71,11 +63,13 @@ ValueId build(Graph& graph, const BuilderCall& call) {
       return build_one<BatchNormOptions>(&batch_norm, graph, call);
     case Builder::kChannelReduction:
       return build_one<ChannelReductionOptions>(&channel_reduction, graph, call);
-    case Builder::kChannelShuffle:
-      return build_counted(&channel_shuffle, graph, call);
     case Builder::kConcat:
       if (call.inputs.empty()) throw_error<InvalidInput>("nothing is joined");
       return concat(graph, call.inputs, call.name, options_of<AxisOptions>(call).axis);
+    case Builder::kContract:
+      check_num_inputs(call, 2);
+      return contract(graph, call.inputs[0], call.inputs[1], call.name,
+                      options_of<Arrangement>(call));
     case Builder::kConvolution:
       return build_one<ConvolutionOptions>(&convolution, graph, call);
     case Builder::kDropout:
@@ -97,14 +91,12 @@ ValueId build(Graph& graph, const BuilderCall& call) {
       return build_one<PoolOptions>(&max_pool, graph, call);
     case Builder::kPad:
       return build_one<PadOptions>(&pad, graph, call);
-    case Builder::kPixelShuffle:
-      return build_counted(&pixel_shuffle, graph, call);
-    case Builder::kPixelUnshuffle:
-      return build_counted(&pixel_unshuffle, graph, call);
     case Builder::kPointwise:
       return build_one<PointwiseOptions>(&pointwise, graph, call);
     case Builder::kPrelu:
       return build_one<PreluOptions>(&prelu, graph, call);
+    case Builder::kRearrange:
+      return build_one<Arrangement>(&rearrange, graph, call);
     case Builder::kRelu:
       check_num_inputs(call, 1);
       return relu(graph, call.inputs[0], call.name);

@@ -19,6 +19,7 @@
 #include "tessera/ops/pool/amax.h"
 #include "tessera/ops/pool/pooling.h"
 #include "tessera/ops/pool/spatial_reduction.h"
+#include "tessera/ops/shape/arrangement.h"
 #include "tessera/ops/shape/interpolate.h"
 #include "tessera/ops/shape/pad.h"
 #include "tessera/ops/shape/slice.h"
@@ -36,9 +37,6 @@ struct ParameterArithmeticOptions {
 };
 struct AxisOptions {
   int axis = 1;
-};
-struct CountOptions {
-  int64_t count = 1;  // a factor, or groups
 };
 
 template <class Data>
@@ -62,11 +60,6 @@ void fields(Data& data, AxisOptions& o) {
 }
 
 template <class Data>
-void fields(Data& data, CountOptions& o) {
-  data(o.count);
-}
-
-template <class Data>
 void fields(Data& data, AdaptivePoolOptions& o) {
   data(o.size);
 }
@@ -74,6 +67,11 @@ void fields(Data& data, AdaptivePoolOptions& o) {
 template <class Data>
 void fields(Data& data, AmaxOptions& o) {
   data(o.axes);
+}
+
+template <class Data>
+void fields(Data& data, Arrangement& o) {
+  data(o.sizes, o.from, o.to);
 }
 
 template <class Data>
@@ -158,6 +156,7 @@ void fields(Data& data, SliceOptions& o) {
 template <class Data>
 void fields(Data& data, SoftmaxOptions& o) {
   data.choice(o.form, SoftmaxOptions::Form::kLogSoftmax);
+  data(o.groups);
 }
 
 template <class Data>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tessera/import/arrange.h"
 #include "tessera/import/source_place.h"
 
 namespace tessera {
@@ -38,7 +39,7 @@ bool Call::is_tensor(const std::string& name) const {
 
 TensorPointer Call::tensor(const std::string& name) const {
   const TensorPointer tensor = tensor_or_expanded(name);
-  if (!tensor->expanded.empty())
+  if (tensor->view.is_stretched())
     refuse("reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself");
   return tensor;
 }
@@ -52,20 +53,11 @@ TensorPointer Call::tensor_or_expanded(const std::string& name) const {
   return *tensor;
 }
 
-ValueId Call::image(const std::string& name) const {
-  const TensorPointer tensor = this->tensor(name);
-  for (size_t i = 0; i < tensor->order.size(); ++i)
-    if (tensor->order[i] != static_cast<int>(i))
-      refuse("reads a permuted tensor; permute it back to batch, channels, space first");
-  return tensor->value;
-}
+ValueId Call::image(const std::string& name) { return image(*tensor(name)); }
 
-Shape Call::shape(const TensorSymbol& tensor) const {
-  if (!tensor.expanded.empty()) return tensor.expanded;
-  const Shape whole = interpreter_.graph().type(tensor.value).shape();
-  Shape seen;
-  for (int axis : tensor.order) seen.push_back(whole[axis]);
-  return seen;
+ValueId Call::image(TensorSymbol& tensor) {
+  if (const std::string why = why_not_plain(graph(), tensor); !why.empty()) refuse(why);
+  return plain_value(graph(), tensor, name("rearrange"));
 }
 
 int Call::wrap_axis(int64_t axis, int num_axes) const {
@@ -75,7 +67,7 @@ int Call::wrap_axis(int64_t axis, int num_axes) const {
 }
 
 int Call::axis(const std::string& name, const TensorSymbol& tensor) const {
-  return wrap_axis(integer(name), static_cast<int>(tensor.order.size()));
+  return wrap_axis(integer(name), tensor.view.num_axes());
 }
 
 const c10::IValue& Call::value(const std::string& name, const char* expected) const {
@@ -216,21 +208,16 @@ std::string Call::bind_weights(const std::string& kind, const std::vector<Bindin
   return usual && !prefix.empty() ? prefix : node_name;
 }
 
-Symbols Call::result(ValueId value) {
-  if (!in_place()) return {make_tensor(value, graph().type(value).num_axes())};
+Symbols Call::result(ValueId value) { return result(value, View::plain(type(value).shape())); }
+
+Symbols Call::result(ValueId value, const View& view) {
+  if (!in_place()) return {make_tensor(value, view)};
   if (!std::holds_alternative<TensorPointer>(arguments_[0]))
     refuse("changes " + describe(arguments_[0]) + " in place; a network must not change itself");
   const auto& self = std::get<TensorPointer>(arguments_[0]);
-  if (graph().type(value).shape() != graph().type(self->value).shape())
-    refuse("changes the shape of a tensor in place");
-  write_in_place(self, value, op_ + " at " + source_place(node_));
+  if (view.shape() != self->view.shape()) refuse("changes the shape of a tensor in place");
+  write_in_place(self, value, view, op_ + " at " + source_place(node_));
   return {self};
-}
-
-Symbols Call::result_like(ValueId value, const TensorSymbol& like) {
-  Symbols symbols = result(value);
-  std::get<TensorPointer>(symbols[0])->order = like.order;
-  return symbols;
 }
 
 }  // namespace tessera

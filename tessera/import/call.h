@@ -36,14 +36,14 @@ class Call {
   bool has(const std::string& name) const;
   const Symbol& operator[](const std::string& name) const;
 
-  /// A tensor of the network, in whatever order of axes. Refuses anything else, and tensors that
+  /// A tensor of the network, however the code sees it. Refuses anything else, and tensors that
   /// were expanded: the value is smaller than what the code sees.
   TensorPointer tensor(const std::string& name) const;
   TensorPointer tensor_or_expanded(const std::string& name) const;
-  /// A tensor of the network in its own order of axes: batch, channels, space.
-  ValueId image(const std::string& name) const;
+  /// A tensor of the network as a value with the axes that the code sees: batch, channels, space.
+  ValueId image(const std::string& name);
+  ValueId image(TensorSymbol& tensor);
   bool is_tensor(const std::string& name) const;
-  Shape shape(const TensorSymbol& tensor) const;  // as the code sees it
   /// The axis that the code means, in the code's order; negative counts from the end.
   int axis(const std::string& name, const TensorSymbol& tensor) const;
   int wrap_axis(int64_t axis, int num_axes) const;
@@ -75,8 +75,8 @@ class Call {
 
   /// A new tensor; for an in-place operator, the changed first argument.
   Symbols result(ValueId value);
-  /// A new tensor whose axes the code sees in the order of `like`.
-  Symbols result_like(ValueId value, const TensorSymbol& like);
+  /// A new tensor that the code sees in that way.
+  Symbols result(ValueId value, const View& view);
   bool in_place() const { return op_.ends_with("_") && !op_.ends_with("__"); }
 
   [[noreturn]] void refuse(const std::string& why) const { interpreter_.refuse(node_, why); }

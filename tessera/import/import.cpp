@@ -5,6 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/graph/transform.h"
 #include "tessera/import/archive.h"
+#include "tessera/import/arrange.h"
 #include "tessera/import/interpreter.h"
 #include "tessera/import/model_file.h"
 
@@ -36,12 +37,12 @@ void mark_outputs(const Symbol& result, const std::string& file, Recording* reco
   collect(result, file, &tensors);
   if (tensors.empty()) throw_error<InvalidInput>("[{}] forward() returns no tensor", file);
   const Graph& graph = recording->graph();
-  for (const TensorSymbol& tensor : tensors) {
+  for (TensorSymbol& tensor : tensors) {
     if (!tensor.stale.empty())
       throw_error<Unsupported>("[{}] an output is read too late: {}", file, tensor.stale);
-    if (!std::is_sorted(tensor.order.begin(), tensor.order.end()) || !tensor.expanded.empty())
-      throw_error<Unsupported>(
-          "[{}] an output is permuted or expanded; return batch, channels, space", file);
+    if (const std::string why = why_not_plain(*recording, tensor); !why.empty())
+      throw_error<Unsupported>("[{}] forward() returns what nothing can read: it {}", file, why);
+    plain_value(*recording, tensor, "output");
     if (graph.value(tensor.value).producer < 0)
       throw_error<InvalidInput>("[{}] forward() returns its input", file);
     for (ValueId other : graph.outputs())

@@ -26,10 +26,6 @@ struct Remedy {
 };
 
 constexpr Remedy kRemedies[] = {
-    {"matmul", "products between pixels cannot be cut; use convolutions, or nn.Linear on channels"},
-    {"bmm", "products between pixels cannot be cut; use convolutions, or nn.Linear on channels"},
-    {"einsum", "write it with convolutions, products and sums over channels"},
-    {"attention", "attention between pixels cannot be cut; an attention gate can"},
     {"rand", "random numbers in forward() have no single-device meaning; use nn.Dropout"},
     {"bernoulli", "random numbers in forward() have no single-device meaning; use nn.Dropout"},
     {"lstm", "recurrent layers are not supported; use convolutions"},
@@ -58,6 +54,7 @@ constexpr Remedy kRemedies[] = {
 const std::vector<OperatorFamily>& operator_families() {
   static const std::vector<OperatorFamily> families{
       {"Convolution and linear layers", false, convolution_operators()},
+      {"Matrix products", false, matrix_operators()},
       {"Normalisation", true, norm_operators()},
       {"Activations and other functions of one element", true, pointwise_operators()},
       {"Arithmetic", true, arithmetic_operators()},

@@ -17,6 +17,7 @@ struct Operator {
 };
 
 std::vector<Operator> convolution_operators();
+std::vector<Operator> matrix_operators();
 std::vector<Operator> norm_operators();
 std::vector<Operator> pointwise_operators();
 std::vector<Operator> arithmetic_operators();

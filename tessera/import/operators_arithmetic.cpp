@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 
+#include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
+#include "tessera/import/weight_form.h"
 #include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/broadcast.h"
 #include "tessera/ops/pointwise/pointwise.h"
 
 namespace tessera {
@@ -18,7 +21,7 @@ struct Names {
 
 Symbols affine(Call& call, const TensorPointer& x, const std::string& kind, double a, double b) {
   const PointwiseOptions options{Function::kAffine, a, b};
-  return call.result_like(pointwise(call.graph(), x->value, call.name(kind), options), *x);
+  return call.result(pointwise(call.graph(), x->value, call.name(kind), options), x->view);
 }
 
 /// The value times `factor`, for add's and sub's alpha.
@@ -30,29 +33,30 @@ ValueId scaled(Call& call, ValueId value, double factor) {
 /// x (how) weight. The weight's axes are those that the code sees, aligned at the right.
 Symbols with_weight(Call& call, const TensorPointer& x, Arithmetic how, const WeightSymbol& weight,
                     bool reversed) {
-  const int num_axes = static_cast<int>(x->order.size());
-  Shape shape = weight.view;
-  if (static_cast<int>(shape.size()) > num_axes)
+  const Shape value = call.type(x->value).shape();
+  if (std::ssize(weight.view) > x->view.num_axes())
     call.refuse(fmt::format("the weight {} has more axes than the tensor", weight.name));
-  const bool plain = std::is_sorted(x->order.begin(), x->order.end());
-  if (!plain) {  // bring it into the order of the value: [C] against channels last is [C, 1, 1]
-    shape.insert(shape.begin(), num_axes - shape.size(), 1);
-    Shape own(num_axes);
-    for (int i = 0; i < num_axes; ++i) own[x->order[i]] = shape[i];
-    const bool moves_data =
-        std::count_if(own.begin(), own.end(), [](int64_t n) { return n > 1; }) > 1;
-    if (moves_data) call.refuse("joins a permuted tensor with a weight of several axes");
-    shape = own;
-  }
+  const std::optional<WeightForm> form = form_of_weight(weight.view, x->view, value);
+  if (!form)
+    call.refuse(fmt::format("joins {} with the weight {} of {}", to_string(x->view.shape()),
+                            weight.name, to_string(weight.view)));
   WeightSymbol stored = weight;
-  stored.view = weight.tensor.sizes().vec();  // the operator reshapes it
+  if (form->moves) {
+    if (weight.trainable)
+      call.refuse(fmt::format(
+          "joins the weight {} with a tensor whose axes lie in another order; store the weight "
+          "in the order batch, channels, space",
+          weight.name));
+    stored = call.interpreter().constant(form->moved(weight.tensor));
+  }
+  stored.view = stored.tensor.sizes().vec();  // the operator reshapes it
   const std::string name = call.bind_weights("arithmetic", {{"weight", stored}});
   ParameterOperand operand;
-  operand.shape = shape;
+  operand.shape = form->shape;
   operand.stored = stored.view;
   operand.side = reversed ? ParameterOperand::Side::kLeft : ParameterOperand::Side::kRight;
-  return call.result_like(arithmetic_with_parameter(call.graph(), x->value, name, how, operand),
-                          *x);
+  return call.result(arithmetic_with_parameter(call.graph(), x->value, name, how, operand),
+                     x->view);
 }
 
 /// x (how) number, or number (how) x where `reversed`.
@@ -69,7 +73,7 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
       if (!reversed) return affine(call, x, "div", 1 / number, 0);
       const ValueId inverse =
           pointwise(call.graph(), x->value, call.name("reciprocal"), {Function::kReciprocal, 0, 0});
-      return call.result_like(scaled(call, inverse, number), *x);
+      return call.result(scaled(call, inverse, number), x->view);
     }
     default: {  // not a clamp: where both are equal, each side gets half of the gradient
       const at::Tensor constant = at::full({1}, number, at::kDouble);
@@ -78,23 +82,56 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
   }
 }
 
+/// Whether broadcasting the values themselves is what the code does, and how it sees the result.
+std::optional<View> joined_view(Call& call, const TensorSymbol& a, const TensorSymbol& b) {
+  const Shape shape_a = call.type(a.value).shape(), shape_b = call.type(b.value).shape();
+  const bool left_is_larger = size_of(a.view.digits()) >= size_of(b.view.digits());
+  const auto order = left_is_larger ? a.view.order(shape_a) : b.view.order(shape_b);
+  if (!order) return std::nullopt;
+  const bool both_plain = a.view.is_plain(shape_a) && b.view.is_plain(shape_b);
+  if (!both_plain && !(a.view.has_order(*order, shape_a) && b.view.has_order(*order, shape_b)))
+    return std::nullopt;
+  const std::optional<Shape> shape = broadcast_shape(shape_a, shape_b);
+  if (!shape) return std::nullopt;
+  return both_plain ? View::plain(*shape) : View::plain(*shape).permuted(*order);
+}
+
+/// What is stretched need not be read: arithmetic broadcasts by itself.
+View without_stretching(View view) {
+  for (int axis = 0; axis < view.num_axes(); ++axis)
+    if (view[axis].size() == 1 && view[axis][0].axis == ViewDigit::kStretched)
+      view = view.with_axis(axis, {});
+  return view;
+}
+
 Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha) {
-  const TensorPointer a = call.tensor_or_expanded(names.left);
-  const TensorPointer b = call.tensor_or_expanded(names.right);
-  if (a->order != b->order) {
-    const bool plain = std::is_sorted(a->order.begin(), a->order.end()) &&
-                       std::is_sorted(b->order.begin(), b->order.end());
-    if (!plain) call.refuse("joins tensors whose axes are permuted differently");
+  TensorSymbol a = *call.tensor_or_expanded(names.left);
+  TensorSymbol b = *call.tensor_or_expanded(names.right);
+  const std::optional<Shape> seen = broadcast_shape(a.view.shape(), b.view.shape());
+  if (!seen)
+    call.refuse(
+        fmt::format("joins {} with {}", to_string(a.view.shape()), to_string(b.view.shape())));
+  a.view = without_stretching(a.view);
+  b.view = without_stretching(b.view);
+  b.value = scaled(call, b.value, alpha);
+  const std::string name = call.name(call.op().substr(6)), moves = call.name("rearrange");
+  std::optional<View> view = joined_view(call, a, b);
+  if (!view) {  // the smaller one is brought into the form of the larger one, or both into that
+                // which the code sees
+    const bool left_is_larger = size_of(a.view.digits()) >= size_of(b.view.digits());
+    TensorSymbol& large = left_is_larger ? a : b;
+    TensorSymbol& small = left_is_larger ? b : a;
+    if (const auto value = conformed(call.graph(), small, large, moves)) {
+      small.value = *value;
+      view = large.view;
+    } else {
+      call.image(a);
+      call.image(b);
+      view = View::plain(*broadcast_shape(a.view.shape(), b.view.shape()));
+    }
   }
-  const ValueId right = scaled(call, b->value, alpha);
-  const ValueId result =
-      arithmetic(call.graph(), a->value, right, call.name(call.op().substr(6)), how);
-  // The result of two expanded tensors is larger than either value.
-  const int64_t seen =
-      std::max(Box::whole(call.shape(*a)).volume(), Box::whole(call.shape(*b)).volume());
-  if (Box::whole(call.type(result).shape()).volume() < seen)
-    call.refuse("joins expanded tensors; leave the expand() out, arithmetic broadcasts by itself");
-  return call.result_like(result, a->order.size() >= b->order.size() ? *a : *b);
+  const ValueId result = arithmetic(call.graph(), a.value, b.value, name, how);
+  return call.result(result, *view->stretched(*seen));
 }
 
 /// alpha multiplies `other` in add and sub.
@@ -133,7 +170,7 @@ Symbols import_power(Call& call) {
   const double exponent = call.real("exponent");
   const PointwiseOptions options = exponent == 2 ? PointwiseOptions{Function::kSquare, 0, 0}
                                                  : PointwiseOptions{Function::kPower, exponent, 0};
-  return call.result_like(pointwise(call.graph(), x->value, call.name("pow"), options), *x);
+  return call.result(pointwise(call.graph(), x->value, call.name("pow"), options), x->view);
 }
 
 Symbols constant_like(Call& call, double number) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/linear.h"
@@ -93,24 +94,22 @@ Symbols import_either(Call& call) {
   return import_convolution(call);
 }
 
-/// Over the channels, wherever the code has put them: batch x features, or channels last.
+/// Over the last axis of the code: features, the channels of tokens or of a channels-last image.
 Symbols import_linear(Call& call) {
   const TensorPointer x = call.tensor("input");
   const auto weight = call.weight("weight");
   if (!weight || weight->view.size() != 2) call.refuse("the weight is not a matrix");
-  const ValueType& type = call.type(x->value);
-  if (x->order.back() != 1 || type.axes[1].kind != AxisKind::kChannel)
-    call.refuse(
-        "works over the channels only: batch x features, or an image permuted to channels last "
-        "(x.permute(0, 2, 3, 1)); flatten or permute first");
-  const int64_t channels = type.channels();
+  const int last = x->view.num_axes() - 1;
+  bring_alone_to_channels(call.graph(), *x, last, call.name("rearrange"));
+  const int64_t channels = call.type(x->value).channels();
   if (weight->view[1] != channels)
     call.refuse(fmt::format("the weight {} takes {} features, the input has {}", weight->name,
                             weight->view[1], channels));
   const LinearOptions options{weight->view[0], call.has("bias")};
   const std::string name =
       call.bind_weights("linear", {{"weight", weight}, {"bias", call.weight("bias")}});
-  return call.result_like(linear(call.graph(), x->value, name, options), *x);
+  return call.result(linear(call.graph(), x->value, name, options),
+                     x->view.with_axis(last, {{1, 1, options.out_features}}));
 }
 
 }  // namespace
@@ -127,7 +126,7 @@ std::vector<Operator> convolution_operators() {
            "transposed convolution with output padding, dilation and groups",
            import_transposed},
           {{"aten::linear"},
-           "linear layer on batch x features, or on the channels of a channels-last image",
+           "linear layer over the last axis: features, channels last, tokens, or anything else",
            import_linear}};
 }
 

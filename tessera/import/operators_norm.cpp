@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/norm/group_norm.h"
@@ -72,27 +73,27 @@ Symbols import_group_norm(Call& call) {
 
 Symbols import_layer_norm(Call& call) {
   const TensorPointer x = call.tensor("input");
-  const Shape shape = call.shape(*x);
+  const Shape shape = x->view.shape();
   const std::vector<int64_t> over = call.integers("normalized_shape");
   LayerNormOptions options;
   options.epsilon = call.real("eps");
   options.affine = has_affine(call);
-  const bool plain = std::is_sorted(x->order.begin(), x->order.end());
-  const auto covers_all_but_batch = [&] {
-    return plain && over.size() + 1 == shape.size() &&
-           std::equal(over.begin(), over.end(), shape.begin() + 1);
-  };
-  if (over.size() == 1 && x->order.back() == 1 && x->expanded.empty())
-    options.over = LayerNormOptions::Over::kChannels;
-  else if (covers_all_but_batch() && shape.size() > 2)
+  const bool is_sample = over.size() >= 2 && over.size() + 1 == shape.size() &&
+                         std::equal(over.begin(), over.end(), shape.begin() + 1);
+  if (is_sample) {
+    call.image(*x);
     options.over = LayerNormOptions::Over::kSample;
-  else
+  } else if (over.size() == 1 && over[0] == shape.back()) {
+    bring_alone_to_channels(call.graph(), *x, x->view.num_axes() - 1, call.name("rearrange"));
+    options.over = LayerNormOptions::Over::kChannels;
+  } else {
     call.refuse(
-        "normalises over channels (an image permuted to channels last, or batch x features), or "
-        "over channels and all of space; not over a part of the space");
+        "normalises over the last axis (channels last, tokens, or batch x features), or over "
+        "channels and all of space; not over a part of the space");
+  }
   const std::string name = call.bind_weights(
       "layer_norm", {{"weight", call.weight("weight")}, {"bias", call.weight("bias")}});
-  return call.result_like(layer_norm(call.graph(), x->value, name, options), *x);
+  return call.result(layer_norm(call.graph(), x->value, name, options), x->view);
 }
 
 /// A dropout that does nothing gives its input back, as PyTorch does.
@@ -100,7 +101,7 @@ Symbols import_dropout(Call& call) {
   const TensorPointer x = call.tensor("input");
   const double probability = call.real("p");
   if (!call.flag("train") || probability == 0) return {x};
-  return call.result_like(dropout(call.graph(), x->value, call.name("dropout"), {probability}), *x);
+  return call.result(dropout(call.graph(), x->value, call.name("dropout"), {probability}), x->view);
 }
 
 Symbols import_feature_dropout(Call& call) {
@@ -121,8 +122,8 @@ std::vector<Operator> norm_operators() {
            import_instance_norm},
           {{"aten::group_norm"}, "group norm", import_group_norm},
           {{"aten::layer_norm"},
-           "layer norm over channels (channels last, or features), or over channels and all of "
-           "space",
+           "layer norm over the last axis (channels last, tokens, features), or over channels and "
+           "all of space",
            import_layer_norm},
           {{"aten::dropout"}, "dropout by global index; nothing in eval mode", import_dropout},
           {{"aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"},

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
 #include "tessera/ops/pointwise/pointwise.h"
 #include "tessera/ops/pointwise/prelu.h"
@@ -13,8 +14,7 @@ using Function = PointwiseFunction;
 
 Symbols apply(Call& call, const std::string& kind, const PointwiseOptions& options) {
   const TensorPointer x = call.tensor("self");
-  if (!x->expanded.empty()) call.refuse("reads an expanded tensor; leave the expand() out");
-  return call.result_like(pointwise(call.graph(), x->value, call.name(kind), options), *x);
+  return call.result(pointwise(call.graph(), x->value, call.name(kind), options), x->view);
 }
 
 /// An operator without numbers of its own.
@@ -34,8 +34,7 @@ Operator with(const std::string& name, Function function, const std::string& a,
 
 Symbols import_relu(Call& call) {
   const TensorPointer x = call.tensor("self");
-  if (!x->expanded.empty()) call.refuse("reads an expanded tensor; leave the expand() out");
-  return call.result_like(relu(call.graph(), x->value, call.name("relu")), *x);
+  return call.result(relu(call.graph(), x->value, call.name("relu")), x->view);
 }
 
 Symbols import_elu(Call& call) {
@@ -75,11 +74,12 @@ Symbols import_prelu(Call& call) {
 
 Symbols import_softmax_form(Call& call, SoftmaxOptions::Form form) {
   const TensorPointer x = call.tensor("self");
-  const int axis = call.axis("dim", *x);
-  if (!x->expanded.empty() || x->order[axis] != 1)
-    call.refuse("works over the channels only; a softmax over pixels would need all of them");
-  const std::string kind = form == SoftmaxOptions::Form::kSoftmax ? "softmax" : "log_softmax";
-  return call.result_like(softmax(call.graph(), x->value, call.name(kind), {form}), *x);
+  const bool logarithm = form == SoftmaxOptions::Form::kLogSoftmax;
+  SoftmaxOptions options{form};
+  options.groups =
+      bring_to_channels(call.graph(), *x, call.axis("dim", *x), call.name("rearrange"));
+  const std::string kind = logarithm ? "log_softmax" : "softmax";
+  return call.result(softmax(call.graph(), x->value, call.name(kind), options), x->view);
 }
 
 }  // namespace
@@ -98,9 +98,9 @@ std::vector<Operator> pointwise_operators() {
       {{"aten::clamp", "aten::clamp_min", "aten::clamp_max"}, "clamp by numbers", import_clamp},
       {{"aten::prelu"}, "prelu with one slope, or one per channel", import_prelu},
       {{"aten::softmax"},
-       "softmax over the channels",
+       "softmax over any axis; over pixels it needs all of them",
        [](Call& call) { return import_softmax_form(call, SoftmaxOptions::Form::kSoftmax); }},
-      {{"aten::log_softmax"}, "logarithm of the softmax over the channels", [](Call& call) {
+      {{"aten::log_softmax"}, "logarithm of the softmax", [](Call& call) {
          return import_softmax_form(call, SoftmaxOptions::Form::kLogSoftmax);
        }}};
   const std::vector<std::pair<const char*, Function>> functions{

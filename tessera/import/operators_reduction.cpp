@@ -1,14 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
 #include "tessera/ops/pointwise/arithmetic.h"
 #include "tessera/ops/pointwise/channel_reduction.h"
+#include "tessera/ops/pointwise/pointwise.h"
 #include "tessera/ops/pool/amax.h"
 #include "tessera/ops/pool/spatial_reduction.h"
-#include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
 namespace {
@@ -16,22 +18,59 @@ namespace {
 using ChannelHow = ChannelReductionOptions::How;
 using SpaceHow = SpatialReductionOptions::How;
 
-/// The value's axes that the code reduces.
-std::set<int> reduced_axes(Call& call, const TensorSymbol& x) {
-  std::set<int> axes;
-  for (int64_t axis : call.integers("dim"))
-    axes.insert(x.order[call.wrap_axis(axis, static_cast<int>(x.order.size()))]);
-  if (axes.empty())
-    for (int axis : x.order) axes.insert(axis);
-  if (axes.contains(0)) call.refuse("reduces the batch; reduce channels and space only");
-  return axes;
+/// What the code reduces: axes of its own, and where these are whole axes of the value, those.
+struct Reduced {
+  std::vector<bool> code;
+  std::optional<std::set<int>> value;
+};
+
+Reduced reduced_axes(Call& call, const TensorSymbol& x) {
+  Reduced reduced{std::vector<bool>(x.view.num_axes(), false), std::set<int>()};
+  std::vector<int64_t> axes = call.integers("dim");
+  for (int64_t axis : axes) reduced.code[call.wrap_axis(axis, x.view.num_axes())] = true;
+  if (axes.empty()) reduced.code.assign(reduced.code.size(), true);
+  ViewDigits gone;
+  for (int axis = 0; axis < x.view.num_axes(); ++axis)
+    if (reduced.code[axis]) gone.insert(gone.end(), x.view[axis].begin(), x.view[axis].end());
+  const ValueType& type = call.type(x.value);
+  for (int axis = 0; axis < type.num_axes(); ++axis) {
+    const ViewDigits along = digits_along(gone, axis);
+    if (along.empty()) continue;
+    if (axis == 0) call.refuse("reduces the batch; reduce channels and space only");
+    if (size_of(along) != type.axes[axis].size)
+      reduced.value.reset();
+    else if (reduced.value)
+      reduced.value->insert(axis);
+  }
+  return reduced;
 }
 
-/// Drops the reduced axes, which have size 1 now, from the last to the first.
-ValueId drop(Call& call, ValueId value, const std::set<int>& axes) {
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
-    value = squeeze(call.graph(), value, call.name("squeeze"), *axis);
-  return value;
+/// How the code sees the tensor afterwards: reduced axes have size 1, or go.
+View reduced_view(const View& view, const std::vector<bool>& reduced, bool keep) {
+  View left = view;
+  for (int axis = 0; axis < view.num_axes(); ++axis)
+    if (reduced[axis]) left = left.with_axis(axis, {});
+  return keep ? left : left.without_axes(reduced);
+}
+
+/// Over parts of axes: groups of channels, windows.
+Symbols sum_of_parts(Call& call, const TensorPointer& x, const std::vector<bool>& reduced,
+                     bool keep, bool mean) {
+  ViewDigits stay, gone;
+  for (int axis = 0; axis < x->view.num_axes(); ++axis) {
+    ViewDigits& list = reduced[axis] ? gone : stay;
+    list.insert(list.end(), x->view[axis].begin(), x->view[axis].end());
+  }
+  std::vector<ViewDigits> axes;
+  for (int axis = 0; axis < call.type(x->value).num_axes(); ++axis)
+    axes.push_back(digits_along(stay, axis));
+  auto sum = make_tensor(x->value, reduced_view(x->view, reduced, keep));
+  arrange(call.graph(), *sum, axes, call.name("sum"), gone);
+  const int64_t count = size_of(gone);
+  if (mean)
+    sum->value = pointwise(call.graph(), sum->value, call.name("mean"),
+                           {PointwiseFunction::kAffine, 1.0 / static_cast<double>(count), 0});
+  return {sum};
 }
 
 Symbols import_sum(Call& call, ChannelHow over_channels, SpaceHow over_space) {
@@ -40,37 +79,42 @@ Symbols import_sum(Call& call, ChannelHow over_channels, SpaceHow over_space) {
         "reduces the whole tensor to one number, which depends on all of the data; give the axes: "
         "dim=(2, 3)");
   if (call.has("dtype")) call.refuse("changes the type; leave dtype out");
-  const ValueId x = call.image("self");
-  const TensorPointer tensor = call.tensor("self");
-  const std::set<int> axes = reduced_axes(call, *tensor);
-  const std::string kind = call.op().substr(6);
-  std::vector<int> spatial;
-  for (int axis : axes)
-    if (axis >= 2) spatial.push_back(axis - 2);
-  ValueId value = x;
+  const TensorPointer x = call.tensor("self");
   const bool keep = call.flag("keepdim");
-  const bool whole_space = static_cast<int>(spatial.size()) == call.type(x).num_spatial();
+  const Reduced reduced = reduced_axes(call, *x);
+  if (!reduced.value)
+    return sum_of_parts(call, x, reduced.code, keep, over_channels == ChannelHow::kMean);
+  const std::string kind = call.op().substr(6);
+  const int num_spatial = call.type(x->value).num_spatial();
+  std::vector<int> spatial;
+  for (int axis : *reduced.value)
+    if (axis >= 2) spatial.push_back(axis - 2);
+  ValueId value = x->value;
+  const bool whole_space = static_cast<int>(spatial.size()) == num_spatial;
   if (!spatial.empty()) {
     SpatialReductionOptions options{over_space, spatial, true};
-    if (!keep && whole_space && !axes.contains(1)) {
-      options.keep_axes = false;
-      return call.result(spatial_reduction(call.graph(), value, call.name(kind), options));
-    }
+    options.keep_axes = keep || !whole_space || reduced.value->contains(1);
     value = spatial_reduction(call.graph(), value, call.name(kind), options);
   }
-  if (axes.contains(1))
+  if (reduced.value->contains(1))
     value = channel_reduction(call.graph(), value, call.name(kind), {over_channels});
-  return call.result(keep ? value : drop(call, value, axes));
+  return call.result(value, reduced_view(x->view, reduced.code, keep));
 }
 
 Symbols import_mean(Call& call) { return import_sum(call, ChannelHow::kMean, SpaceHow::kMean); }
 Symbols import_plain_sum(Call& call) { return import_sum(call, ChannelHow::kSum, SpaceHow::kSum); }
 
-Symbols maximum_over_channels(Call& call, int axis, bool keep) {
-  const ValueId x = call.image("self");
-  if (axis != 1) call.refuse("works over the channels only; adaptive max pooling does space");
-  const ValueId value = channel_reduction(call.graph(), x, call.name("max"), {ChannelHow::kMax});
-  return call.result(keep ? value : drop(call, value, {1}));
+Symbols maximum_over_channels(Call& call, const TensorPointer& x, int axis, bool keep) {
+  const Shape shape = call.type(x->value).shape();
+  if (!x->view.is_whole(axis, 1, shape)) {
+    call.image(*x);
+    if (axis != 1) call.refuse("works over the channels only; adaptive max pooling does space");
+  }
+  const ValueId value =
+      channel_reduction(call.graph(), x->value, call.name("max"), {ChannelHow::kMax});
+  std::vector<bool> reduced(x->view.num_axes(), false);
+  reduced[axis] = true;
+  return call.result(value, reduced_view(x->view, reduced, keep));
 }
 
 /// max(x, dim) gives values and indices; max(x, y) is the larger of two.
@@ -83,7 +127,7 @@ Symbols import_max(Call& call) {
         "reduces the whole tensor to one number, which depends on all of the data; give the axis: "
         "dim=1");
   const TensorPointer x = call.tensor("self");
-  Symbols results = maximum_over_channels(call, call.axis("dim", *x), call.flag("keepdim"));
+  Symbols results = maximum_over_channels(call, x, call.axis("dim", *x), call.flag("keepdim"));
   results.push_back(UnknownSymbol{"the indices of a maximum, which Tessera does not give"});
   return results;
 }
@@ -95,11 +139,15 @@ Symbols import_min(Call& call) {
 }
 
 Symbols import_amax(Call& call) {
-  const ValueId x = call.image("self");
-  const std::set<int> axes = reduced_axes(call, *call.tensor("self"));
-  const ValueId value =
-      amax(call.graph(), x, call.name("amax"), {std::vector<int>(axes.begin(), axes.end())});
-  return call.result(call.flag("keepdim") ? value : drop(call, value, axes));
+  const TensorPointer x = call.tensor("self");
+  Reduced reduced = reduced_axes(call, *x);
+  if (!reduced.value) {
+    call.image(*x);
+    reduced = reduced_axes(call, *x);
+  }
+  const ValueId value = amax(call.graph(), x->value, call.name("amax"),
+                             {std::vector<int>(reduced.value->begin(), reduced.value->end())});
+  return call.result(value, reduced_view(x->view, reduced.code, call.flag("keepdim")));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "tessera/import/operators.h"
 #include "tessera/ops/shape/interpolate.h"
 #include "tessera/ops/shape/pad.h"
-#include "tessera/ops/shape/pixel_shuffle.h"
 
 namespace tessera {
 namespace {
@@ -80,7 +81,7 @@ Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
     options.low[num_spatial - 1 - i] = pads[2 * i];
     options.high[num_spatial - 1 - i] = pads[2 * i + 1];
   }
-  if (!any) return {make_tensor(x, call.type(x).num_axes())};
+  if (!any) return {make_tensor(x, View::plain(call.type(x).shape()))};
   return call.result(pad(call.graph(), x, call.name("pad"), options));
 }
 
@@ -116,19 +117,56 @@ int64_t factor(Call& call, const std::string& name) {
   return factor;
 }
 
+Shape picture_shape(Call& call) {
+  const Shape shape = call.tensor("self")->view.shape();
+  if (shape.size() != 4)
+    call.refuse(fmt::format("takes batch, channels and 2 spatial axes, not {}", to_string(shape)));
+  return shape;
+}
+
+/// The same elements with axes taken apart, in another order, and put together.
+Symbols reordered(Call& call, const Shape& apart, const std::vector<int>& order,
+                  const Shape& together) {
+  const TensorPointer x = call.tensor("self");
+  const std::optional<View> view = x->view.reshaped(apart);
+  if (!view)
+    call.refuse(fmt::format("takes {} apart as {}", to_string(x->view.shape()), to_string(apart)));
+  return {make_tensor(x->value, *view->permuted(order).reshaped(together))};
+}
+
 Symbols import_pixel_shuffle(Call& call) {
-  return call.result(pixel_shuffle(call.graph(), call.image("self"), call.name("pixel_shuffle"),
-                                   factor(call, "upscale_factor")));
+  const Shape shape = picture_shape(call);
+  const int64_t r = factor(call, "upscale_factor");
+  if (shape[1] % (r * r) != 0)
+    call.refuse(fmt::format("makes {} channels {} times as large; give a multiple of {}", shape[1],
+                            r, r * r));
+  const int64_t channels = shape[1] / (r * r);
+  return reordered(call, {shape[0], channels, r, r, shape[2], shape[3]}, {0, 1, 4, 2, 5, 3},
+                   {shape[0], channels, shape[2] * r, shape[3] * r});
 }
 
 Symbols import_pixel_unshuffle(Call& call) {
-  return call.result(pixel_unshuffle(call.graph(), call.image("self"), call.name("pixel_unshuffle"),
-                                     factor(call, "downscale_factor")));
+  const Shape shape = picture_shape(call);
+  const int64_t r = factor(call, "downscale_factor");
+  if (shape[2] % r != 0 || shape[3] % r != 0)
+    call.refuse(fmt::format("makes an image of {}x{} {} times as small; give multiples of it",
+                            shape[2], shape[3], r));
+  return reordered(call, {shape[0], shape[1], shape[2] / r, r, shape[3] / r, r}, {0, 1, 3, 5, 2, 4},
+                   {shape[0], shape[1] * r * r, shape[2] / r, shape[3] / r});
 }
 
 Symbols import_channel_shuffle(Call& call) {
-  return call.result(channel_shuffle(call.graph(), call.image("self"), call.name("channel_shuffle"),
-                                     call.integer("groups")));
+  const Shape shape = call.tensor("self")->view.shape();
+  const int64_t groups = call.integer("groups");
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
+    call.refuse(fmt::format("shuffles {} groups of {}; give a divisor of the channels", groups,
+                            to_string(shape)));
+  Shape apart{shape[0], groups, shape[1] / groups};
+  apart.insert(apart.end(), shape.begin() + 2, shape.end());
+  std::vector<int> order(apart.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[1], order[2]);
+  return reordered(call, apart, order, shape);
 }
 
 }  // namespace

@@ -1,31 +1,19 @@
-// What code does to the shape of a tensor. Sizes are numbers; axes of size 1 come and go; a
-// permutation is remembered and undone by the next one; a flatten before a classifier is an
-// operator; any other view mixes axes, which no cut of the image survives.
+// What code does to the shape of a tensor. Sizes are numbers; views, permutations and expansions
+// change how the code sees a value (view.h), and nothing else.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "tessera/import/operators.h"
 #include "tessera/ops/shape/concat.h"
-#include "tessera/ops/shape/flatten.h"
-#include "tessera/ops/shape/pixel_shuffle.h"
-#include "tessera/ops/shape/unit_axes.h"
 
 namespace tessera {
 
 std::vector<Operator> slice_operators();
 
 namespace {
-
-bool is_plain(const TensorSymbol& tensor) {
-  return std::is_sorted(tensor.order.begin(), tensor.order.end()) && tensor.expanded.empty();
-}
-
-/// The same data under another shape.
-Symbols viewed(const TensorPointer& base, ValueId value, int num_axes) {
-  return {make_view(base, value, make_tensor(value, num_axes)->order)};
-}
 
 Symbols import_size(Call& call) {
   const Symbol& symbol = call["self"];
@@ -36,7 +24,7 @@ Symbols import_size(Call& call) {
     return {known(c10::IValue(std::vector<int64_t>(weight->view)))};
   }
   const TensorPointer x = call.tensor_or_expanded("self");
-  const Shape shape = call.shape(*x);
+  const Shape shape = x->view.shape();
   if (call.has("dim")) return {c10::IValue(shape[call.axis("dim", *x)])};
   return {known(c10::IValue(std::vector<int64_t>(shape)))};
 }
@@ -44,20 +32,13 @@ Symbols import_size(Call& call) {
 Symbols import_dim(Call& call) {
   if (const auto* weight = std::get_if<WeightSymbol>(&call["self"]))
     return {c10::IValue(static_cast<int64_t>(weight->view.size()))};
-  return {c10::IValue(static_cast<int64_t>(call.tensor_or_expanded("self")->order.size()))};
+  return {c10::IValue(static_cast<int64_t>(call.tensor_or_expanded("self")->view.num_axes()))};
 }
 
 Symbols import_numel(Call& call) {
   int64_t product = 1;
-  for (int64_t size : call.shape(*call.tensor_or_expanded("self"))) product *= size;
+  for (int64_t size : call.tensor_or_expanded("self")->view.shape()) product *= size;
   return {c10::IValue(product)};
-}
-
-Shape without_ones(const Shape& shape) {
-  Shape rest;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (i == 0 || shape[i] != 1) rest.push_back(shape[i]);
-  return rest;
 }
 
 /// -1 in the wanted shape is what is left over.
@@ -78,59 +59,23 @@ Shape resolve(Call& call, Shape wanted, int64_t volume) {
   return wanted;
 }
 
-/// Takes away and puts in axes of size 1, from the end to the front.
-ValueId with_unit_axes(Call& call, ValueId value, const Shape& wanted) {
-  Recording& graph = call.graph();
-  const Shape had = call.type(value).shape();
-  for (int axis = static_cast<int>(had.size()) - 1; axis >= 1; --axis)
-    if (had[axis] == 1) value = squeeze(graph, value, call.name("squeeze"), axis);
-  for (int axis = 1; axis < static_cast<int>(wanted.size()); ++axis)
-    if (wanted[axis] == 1) value = unsqueeze(graph, value, call.name("unsqueeze"), axis);
-  return value;
-}
-
-/// Whether only the channels are taken apart, into two axes.
-bool is_grouped(const Shape& had, const Shape& wanted) {
-  return had.size() >= 3 && wanted.size() == had.size() + 1 && wanted[0] == had[0] &&
-         wanted[1] * wanted[2] == had[1] &&
-         std::equal(had.begin() + 2, had.end(), wanted.begin() + 3);
-}
-
-std::shared_ptr<GroupedSymbol> grouped_image(const TensorPointer& image, int64_t groups,
-                                             bool swapped) {
-  return std::make_shared<GroupedSymbol>(
-      GroupedSymbol{make_view(image, image->value, image->order), groups, swapped});
-}
-
-/// Back to an image, from channels in groups.
-Symbols ungrouped(Call& call, const GroupedSymbol& grouped, Shape wanted) {
-  const TensorPointer& x = grouped.image;
-  if (!x->stale.empty()) call.refuse("reads a tensor too late: " + x->stale);
-  const Shape had = call.shape(*x);
-  if (resolve(call, std::move(wanted), Box::whole(had).volume()) != had)
-    call.refuse("puts channels in groups together in another way than a channel shuffle does");
-  if (!grouped.swapped) return {make_view(x, x->value, x->order)};
-  return call.result(
-      channel_shuffle(call.graph(), x->value, call.name("channel_shuffle"), grouped.groups));
+/// Whether the samples of the batch are still told apart by one digit.
+bool keeps_batch(const View& view, int64_t batch) {
+  for (const ViewDigit& digit : view.digits())
+    if (digit.axis == 0 && digit.size != batch) return false;
+  return true;
 }
 
 Symbols reshape_to(Call& call, const TensorPointer& x, Shape wanted) {
-  const Shape had = call.shape(*x);
-  const int64_t volume = Box::whole(had).volume();
-  wanted = resolve(call, std::move(wanted), volume);
-  if (wanted == had) return {make_view(x, x->value, x->order)};
-  if (!is_plain(*x)) call.refuse("views a permuted tensor; permute it back first");
-  const int num_axes = static_cast<int>(wanted.size());
-  if (num_axes == 2 && wanted[0] == had[0] && had.size() > 2)
-    return viewed(x, flatten(call.graph(), x->value), 2);
-  if (num_axes >= 2 && wanted[0] == had[0] && without_ones(wanted) == without_ones(had))
-    return viewed(x, with_unit_axes(call, x->value, wanted), num_axes);
-  if (is_grouped(had, wanted)) return {grouped_image(x, wanted[1], false)};
-  call.refuse(fmt::format(
-      "views {} as {}, which mixes axes; Tessera takes x.flatten(1) before a linear layer, and "
-      "axes of size 1; for groups of channels use slices, nn.GroupNorm, nn.ChannelShuffle or "
-      "nn.PixelShuffle",
-      to_string(had), to_string(wanted)));
+  const Shape had = x->view.shape();
+  wanted = resolve(call, std::move(wanted), size_of(x->view.digits()));
+  const std::optional<View> view = x->view.reshaped(wanted);
+  if (!view || !keeps_batch(*view, call.type(x->value).batch()))
+    call.refuse(fmt::format(
+        "views {} as {}, where {}; Tessera takes axes apart and together at their borders",
+        to_string(had), to_string(wanted),
+        view ? "the batch is taken apart" : "an axis begins in the middle of another one"));
+  return {make_view(x, x->value, *view)};
 }
 
 /// A weight is looked at in another shape; it is stored as before.
@@ -143,14 +88,12 @@ Symbols import_view(Call& call) {
   const Shape wanted = call.integers(call.op() == "aten::view" ? "size" : "shape");
   if (const auto* weight = std::get_if<WeightSymbol>(&call["self"]))
     return reshape_weight(call, *weight, wanted);
-  if (const auto* grouped = std::get_if<std::shared_ptr<GroupedSymbol>>(&call["self"]))
-    return ungrouped(call, **grouped, wanted);
-  return reshape_to(call, call.tensor("self"), wanted);
+  return reshape_to(call, call.tensor_or_expanded("self"), wanted);
 }
 
 Symbols import_flatten(Call& call) {
-  const TensorPointer x = call.tensor("self");
-  const Shape had = call.shape(*x);
+  const TensorPointer x = call.tensor_or_expanded("self");
+  const Shape had = x->view.shape();
   const int axes = static_cast<int>(had.size());
   const int first = call.wrap_axis(call.integer("start_dim"), axes);
   const int last = call.wrap_axis(call.integer("end_dim"), axes);
@@ -164,25 +107,23 @@ Symbols import_flatten(Call& call) {
 }
 
 Symbols import_squeeze(Call& call) {
-  if (!call.has("dim")) call.refuse("without an axis would drop the batch of one; give dim");
   if (std::holds_alternative<WeightSymbol>(call["self"])) {
     WeightSymbol weight = std::get<WeightSymbol>(call["self"]);
+    if (!call.has("dim")) call.refuse("needs an axis where it squeezes a weight; give dim");
     const int axis = call.wrap_axis(call.integer("dim"), std::ssize(weight.view));
     if (weight.view[axis] == 1) weight.view.erase(weight.view.begin() + axis);
     return {weight};
   }
-  const TensorPointer x = call.tensor("self");
-  Shape wanted = call.shape(*x);
-  std::vector<int> axes;
-  for (int64_t axis : call.integers("dim"))
-    axes.push_back(call.wrap_axis(axis, static_cast<int>(wanted.size())));
-  std::sort(axes.rbegin(), axes.rend());
-  for (int axis : axes) {
-    if (wanted[axis] != 1) continue;
-    if (axis == 0) call.refuse("drops the batch axis; keep it");
-    wanted.erase(wanted.begin() + axis);
+  const TensorPointer x = call.tensor_or_expanded("self");
+  std::vector<int64_t> axes(x->view.num_axes());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.has("dim")) axes = call.integers("dim");
+  std::vector<bool> dropped(x->view.num_axes(), false);
+  for (int64_t dim : axes) {
+    const int axis = call.wrap_axis(dim, x->view.num_axes());
+    dropped[axis] = x->view[axis].empty();
   }
-  return reshape_to(call, x, wanted);
+  return {make_view(x, x->value, x->view.without_axes(dropped))};
 }
 
 Symbols import_unsqueeze(Call& call) {
@@ -193,44 +134,31 @@ Symbols import_unsqueeze(Call& call) {
   };
   if (const auto* weight = std::get_if<WeightSymbol>(&call["self"]))
     return reshape_weight(call, *weight, insert(weight->view));
-  const TensorPointer x = call.tensor("self");
-  const Shape wanted = insert(call.shape(*x));
-  if (wanted[0] == 1 && call.wrap_axis(call.integer("dim"), std::ssize(wanted)) == 0)
-    call.refuse("puts an axis before the batch; the batch must stay first");
-  return reshape_to(call, x, wanted);
+  const TensorPointer x = call.tensor_or_expanded("self");
+  return {make_view(x, x->value, *x->view.reshaped(insert(x->view.shape())))};
 }
 
 Symbols permuted(Call& call, const std::vector<int>& axes) {
-  const TensorPointer x = call.tensor("self");
-  if (!x->expanded.empty()) call.refuse("permutes an expanded tensor; leave the expand() out");
-  std::vector<int> order, seen(axes);
+  const TensorPointer x = call.tensor_or_expanded("self");
+  std::vector<int> seen(axes);
   std::sort(seen.begin(), seen.end());
-  if (axes.size() != x->order.size() || std::adjacent_find(seen.begin(), seen.end()) != seen.end())
+  if (std::ssize(axes) != x->view.num_axes() ||
+      std::adjacent_find(seen.begin(), seen.end()) != seen.end())
     call.refuse("is not a permutation of the tensor's axes");
-  for (int axis : axes) order.push_back(x->order[axis]);
-  if (order[0] != 0) call.refuse("moves the batch axis; the batch must stay first");
-  return {make_view(x, x->value, std::move(order))};
+  return {make_view(x, x->value, x->view.permuted(axes))};
 }
 
 Symbols import_permute(Call& call) {
   std::vector<int> axes;
-  const int count = static_cast<int>(call.tensor("self")->order.size());
+  const int count = call.tensor_or_expanded("self")->view.num_axes();
   for (int64_t axis : call.integers("dims")) axes.push_back(call.wrap_axis(axis, count));
   return permuted(call, axes);
 }
 
 Symbols import_transpose(Call& call) {
-  if (const auto* grouped = std::get_if<std::shared_ptr<GroupedSymbol>>(&call["self"])) {
-    const int64_t first = call.integer("dim0"), second = call.integer("dim1");
-    if (std::min(first, second) != 1 || std::max(first, second) != 2)
-      call.refuse("moves other axes than the two of the channels");
-    GroupedSymbol swapped = **grouped;
-    swapped.swapped = !swapped.swapped;
-    return {std::make_shared<GroupedSymbol>(swapped)};
-  }
-  const TensorPointer x = call.tensor("self");
-  std::vector<int> axes(x->order.size());
-  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int>(i);
+  const TensorPointer x = call.tensor_or_expanded("self");
+  std::vector<int> axes(x->view.num_axes());
+  std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[call.axis("dim0", *x)], axes[call.axis("dim1", *x)]);
   return permuted(call, axes);
 }
@@ -240,17 +168,12 @@ Symbols import_transpose(Call& call) {
 Symbols import_same(Call& call) {
   if (!call.is_tensor("self")) return {call["self"]};
   const TensorPointer x = call.tensor_or_expanded("self");
-  const auto view = make_view(x, x->value, x->order);
-  view->expanded = x->expanded;
-  return {view};
+  return {make_view(x, x->value, x->view)};
 }
 
 Symbols import_clone(Call& call) {
   const TensorPointer x = call.tensor_or_expanded("self");
-  auto copy = make_tensor(x->value, static_cast<int>(x->order.size()));
-  copy->order = x->order;
-  copy->expanded = x->expanded;
-  return {copy};
+  return {make_tensor(x->value, x->view)};
 }
 
 Symbols import_to(Call& call) {
@@ -268,40 +191,52 @@ Symbols import_to(Call& call) {
 
 Symbols import_expand(Call& call) {
   const TensorPointer x = call.tensor_or_expanded("self");
-  const Shape had = call.shape(*x);
-  Shape wanted = call.op() == "aten::expand_as" ? call.shape(*call.tensor_or_expanded("other"))
+  const Shape had = x->view.shape();
+  Shape wanted = call.op() == "aten::expand_as" ? call.tensor_or_expanded("other")->view.shape()
                                                 : Shape(call.integers("size"));
-  if (wanted.size() < had.size()) call.refuse("has fewer axes than the tensor");
-  const size_t extra = wanted.size() - had.size();
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const int64_t own = i < extra ? 1 : had[i - extra];
-    if (wanted[i] == -1) wanted[i] = own;
-    if (own != wanted[i] && own != 1)
-      call.refuse(fmt::format("expands {} to {}", to_string(had), to_string(wanted)));
+  const size_t extra = wanted.size() - std::min(wanted.size(), had.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i] == -1 && i >= extra) wanted[i] = had[i - extra];
+  const std::optional<View> view = x->view.stretched(wanted);
+  if (!view) call.refuse(fmt::format("expands {} to {}", to_string(had), to_string(wanted)));
+  return {make_view(x, x->value, *view)};
+}
+
+/// The axes of the values that the code's axes are, the same for all of them; none: each has to be
+/// brought into the form that the code sees.
+std::optional<std::vector<int>> common_order(Call& call,
+                                             const std::vector<TensorPointer>& tensors) {
+  std::optional<std::vector<int>> order;
+  for (const TensorPointer& tensor : tensors) {
+    const Shape value = call.type(tensor->value).shape();
+    if (!order) order = tensor->view.order(value);
+    if (!order || !tensor->view.has_order(*order, value)) return std::nullopt;
   }
-  const auto view = make_view(x, x->value, x->order);
-  if (extra > 0) call.refuse("adds axes; use unsqueeze, arithmetic broadcasts by itself");
-  if (wanted != had) view->expanded = wanted;
-  return {view};
+  return order;
 }
 
 Symbols import_cat(Call& call) {
-  std::vector<ValueId> values;
-  TensorPointer first;
+  std::vector<TensorPointer> tensors;
   for (const Symbol& item : call.items("tensors")) {
     const auto* tensor = std::get_if<TensorPointer>(&item);
     if (!tensor) call.refuse("joins " + describe(item) + "; join tensors of the network");
     if (!(*tensor)->stale.empty()) call.refuse("reads a tensor too late: " + (*tensor)->stale);
-    if (!is_plain(**tensor) || (first && first->order.size() != (*tensor)->order.size()))
-      call.refuse("joins permuted or expanded tensors, or tensors of different numbers of axes");
-    first = *tensor;
-    values.push_back((*tensor)->value);
+    if (!tensors.empty() && tensors[0]->view.num_axes() != (*tensor)->view.num_axes())
+      call.refuse("joins tensors of different numbers of axes");
+    tensors.push_back(*tensor);
   }
-  if (values.empty()) call.refuse("joins nothing");
-  const int axis = call.axis("dim", *first);
-  if (axis == 0) call.refuse("joins along the batch; join channels or space");
-  if (values.size() == 1) return {make_tensor(values[0], static_cast<int>(first->order.size()))};
-  return call.result(concat(call.graph(), values, call.name("cat"), axis));
+  if (tensors.empty()) call.refuse("joins nothing");
+  const int axis = call.axis("dim", *tensors[0]);
+  if (tensors.size() == 1) return {make_tensor(tensors[0]->value, tensors[0]->view)};
+  const std::optional<std::vector<int>> order = common_order(call, tensors);
+  std::vector<ValueId> values;
+  for (const TensorPointer& tensor : tensors)
+    values.push_back(order ? tensor->value : call.image(*tensor));
+  const int along = order ? (*order)[axis] : axis;
+  if (along == 0) call.refuse("joins along the batch; join channels or space");
+  const ValueId joined = concat(call.graph(), values, call.name("cat"), along);
+  View view = View::plain(call.type(joined).shape());
+  return call.result(joined, order ? view.permuted(*order) : view);
 }
 
 Symbols import_type(Call&) {
@@ -321,15 +256,15 @@ std::vector<Operator> shape_operators() {
       {{"aten::cat", "aten::concat", "aten::concatenate"},
        "concatenation along channels or space",
        import_cat},
-      {{"aten::flatten"}, "flatten before a linear layer; axes of size 1", import_flatten},
+      {{"aten::flatten"},
+       "remembered, until an operator needs the tensor in that form",
+       import_flatten},
       {{"aten::view", "aten::reshape"},
-       "as flatten, squeeze and unsqueeze; others mix axes",
+       "as flatten; axes are taken apart and together at their borders, the batch stays",
        import_view},
       {{"aten::squeeze"}, "drops an axis of size 1", import_squeeze},
       {{"aten::unsqueeze"}, "adds an axis of size 1", import_unsqueeze},
-      {{"aten::permute"},
-       "remembered; channels last for layer norm and linear layers",
-       import_permute},
+      {{"aten::permute"}, "remembered; nothing moves for channels last", import_permute},
       {{"aten::transpose"}, "as permute", import_transpose},
       {{"aten::expand", "aten::expand_as"}, "broadcast in the arithmetic after it", import_expand},
       {{"aten::contiguous", "aten::cpu", "aten::float", "aten::double", "aten::alias"},
@@ -341,7 +276,7 @@ std::vector<Operator> shape_operators() {
       {{"aten::dim", "aten::ndimension", "prim::ndim"}, "a known number", import_dim},
       {{"aten::len"},
        "a known number",
-       [](Call& call) { return Symbols{c10::IValue(call.shape(*call.tensor("t"))[0])}; }},
+       [](Call& call) { return Symbols{c10::IValue(call.tensor("t")->view.shape()[0])}; }},
       {{"aten::numel"}, "a known number", import_numel},
       {{"prim::dtype"}, "for conversions only: --dtype decides it", import_type},
       {{"prim::device"}, "a known value", import_device},

@@ -60,14 +60,14 @@ inline ValueId channel_reduction(Recording& recording, ValueId x, const std::str
   return record(recording, Builder::kChannelReduction, {x}, name, options);
 }
 
-inline ValueId channel_shuffle(Recording& recording, ValueId x, const std::string& name,
-                               int64_t count) {
-  return record(recording, Builder::kChannelShuffle, {x}, name, CountOptions{count});
-}
-
 inline ValueId concat(Recording& recording, const std::vector<ValueId>& values,
                       const std::string& name, int axis) {
   return record(recording, Builder::kConcat, values, name, AxisOptions{axis});
+}
+
+inline ValueId contract(Recording& recording, ValueId a, ValueId b, const std::string& name,
+                        const Arrangement& options) {
+  return record(recording, Builder::kContract, {a, b}, name, options);
 }
 
 inline ValueId convolution(Recording& recording, ValueId x, const std::string& name,
@@ -119,16 +119,6 @@ inline ValueId pad(Recording& recording, ValueId x, const std::string& name,
   return record(recording, Builder::kPad, {x}, name, options);
 }
 
-inline ValueId pixel_shuffle(Recording& recording, ValueId x, const std::string& name,
-                             int64_t count) {
-  return record(recording, Builder::kPixelShuffle, {x}, name, CountOptions{count});
-}
-
-inline ValueId pixel_unshuffle(Recording& recording, ValueId x, const std::string& name,
-                               int64_t count) {
-  return record(recording, Builder::kPixelUnshuffle, {x}, name, CountOptions{count});
-}
-
 inline ValueId pointwise(Recording& recording, ValueId x, const std::string& name,
                          const PointwiseOptions& options) {
   return record(recording, Builder::kPointwise, {x}, name, options);
@@ -137,6 +127,11 @@ inline ValueId pointwise(Recording& recording, ValueId x, const std::string& nam
 inline ValueId prelu(Recording& recording, ValueId x, const std::string& name,
                      const PreluOptions& options) {
   return record(recording, Builder::kPrelu, {x}, name, options);
+}
+
+inline ValueId rearrange(Recording& recording, ValueId x, const std::string& name,
+                         const Arrangement& options) {
+  return record(recording, Builder::kRearrange, {x}, name, options);
 }
 
 inline ValueId relu(Recording& recording, ValueId x, const std::string& name) {

@@ -4,16 +4,8 @@
 #include <ATen/core/List.h>
 #include <ATen/core/jit_type.h>
 
-#include <numeric>
-
 namespace tessera {
 namespace {
-
-std::vector<int> plain_order(int num_axes) {
-  std::vector<int> order(num_axes);
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
 
 template <class Items>
 std::optional<std::vector<c10::IValue>> all_known(const Items& items, const c10::TypePtr& type) {
@@ -43,26 +35,26 @@ std::optional<c10::IValue> known_list(const ListSymbol& list, const c10::TypePtr
 
 }  // namespace
 
-std::shared_ptr<TensorSymbol> make_tensor(ValueId value, int num_axes) {
+std::shared_ptr<TensorSymbol> make_tensor(ValueId value, View view) {
   auto tensor = std::make_shared<TensorSymbol>();
   tensor->value = value;
-  tensor->order = plain_order(num_axes);
+  tensor->view = std::move(view);
   tensor->aliases = std::make_shared<AliasGroup>();
   tensor->aliases->members.push_back(tensor);
   return tensor;
 }
 
 std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& base, ValueId value,
-                                        std::vector<int> order) {
-  auto view = std::make_shared<TensorSymbol>();
-  view->value = value;
-  view->order = std::move(order);
-  view->aliases = base->aliases;
-  view->aliases->members.push_back(view);
-  return view;
+                                        View view) {
+  auto tensor = std::make_shared<TensorSymbol>();
+  tensor->value = value;
+  tensor->view = std::move(view);
+  tensor->aliases = base->aliases;
+  tensor->aliases->members.push_back(tensor);
+  return tensor;
 }
 
-void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value, const View& view,
                     const std::string& writer) {
   for (const std::weak_ptr<TensorSymbol>& member : tensor->aliases->members)
     if (const auto other = member.lock(); other && other != tensor)
@@ -70,6 +62,7 @@ void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
                      " has changed in place since; use the form without the trailing underscore, "
                      "or inplace=False";
   tensor->value = value;
+  tensor->view = view;
 }
 
 Symbol known(const c10::IValue& value) {
@@ -116,9 +109,6 @@ std::string describe(const Symbol& symbol) {
     }
     std::string operator()(const ObjectSymbol& object) const {
       return "the module " + (object.path.empty() ? std::string("itself") : object.path);
-    }
-    std::string operator()(const std::shared_ptr<GroupedSymbol>&) const {
-      return "an image with its channels in groups, which Tessera takes for a channel shuffle only";
     }
     std::string operator()(const std::shared_ptr<ListSymbol>&) const { return "a list"; }
     std::string operator()(const std::shared_ptr<TupleSymbol>&) const { return "a tuple"; }

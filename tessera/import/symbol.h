@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tessera/graph/graph.h"
+#include "tessera/import/view.h"
 
 namespace tessera {
 
@@ -24,7 +25,6 @@ struct TensorSymbol;
 struct ListSymbol;
 struct TupleSymbol;
 struct DictSymbol;
-struct GroupedSymbol;
 
 /// A floating-point tensor among the module's attributes, or a constant of its code.
 struct WeightSymbol {
@@ -47,23 +47,14 @@ struct ObjectSymbol {
   std::string path;  // "encoder.0", empty for the model itself
 };
 
-/// An image whose channels the code sees as groups x channels of a group, on its way to a channel
-/// shuffle: x.view(n, groups, c // groups, h, w).transpose(1, 2).reshape(n, c, h, w).
-struct GroupedSymbol {
-  std::shared_ptr<TensorSymbol> image;
-  int64_t groups = 1;
-  bool swapped = false;  // the two axes
-};
-
 /// A result that is not part of the network (the indices of a maximum): an error where it is read.
 struct UnknownSymbol {
   std::string what;
 };
 
-using Symbol =
-    std::variant<c10::IValue, std::shared_ptr<TensorSymbol>, WeightSymbol, CounterSymbol,
-                 ObjectSymbol, std::shared_ptr<GroupedSymbol>, std::shared_ptr<ListSymbol>,
-                 std::shared_ptr<TupleSymbol>, std::shared_ptr<DictSymbol>, UnknownSymbol>;
+using Symbol = std::variant<c10::IValue, std::shared_ptr<TensorSymbol>, WeightSymbol, CounterSymbol,
+                            ObjectSymbol, std::shared_ptr<ListSymbol>, std::shared_ptr<TupleSymbol>,
+                            std::shared_ptr<DictSymbol>, UnknownSymbol>;
 
 /// Tensors that share memory in PyTorch: a tensor and its views.
 struct AliasGroup {
@@ -72,9 +63,8 @@ struct AliasGroup {
 
 struct TensorSymbol {
   ValueId value = -1;
-  std::vector<int> order;  // order[i]: the value's axis that the code sees as its axis i
-  Shape expanded;          // the shape it was expanded to; empty: its own
-  std::string stale;       // why it must not be read any more; empty: it may
+  View view;          // how the code sees the value
+  std::string stale;  // why it must not be read any more; empty: it may
   std::shared_ptr<AliasGroup> aliases;
 };
 
@@ -89,13 +79,14 @@ struct DictSymbol {
   std::vector<std::pair<Symbol, Symbol>> items;
 };
 
-/// A new tensor with memory of its own, in the value's own order of axes.
-std::shared_ptr<TensorSymbol> make_tensor(ValueId value, int num_axes);
+/// A new tensor with memory of its own.
+std::shared_ptr<TensorSymbol> make_tensor(ValueId value, View view);
 /// A tensor that shares `base`'s memory.
 std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& base, ValueId value,
-                                        std::vector<int> order);
-/// The operator `writer` wrote `value` into the tensor: its views may not be read any more.
-void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
+                                        View view);
+/// The operator `writer` wrote `value`, seen as `view`, into the tensor: other views of its memory
+/// may not be read any more.
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value, const View& view,
                     const std::string& writer);
 
 /// A known value; lists, tuples and dictionaries are taken apart.

@@ -56,7 +56,7 @@ def parse(spec):
 
 def random_target(output, spec, generator):
     labels_shape = (output.shape[0], *output.shape[2:])
-    channels = output.shape[1]
+    channels = output.shape[1] if output.dim() > 1 else 1
     if "cross_entropy" in spec:
         return torch.randint(0, channels, labels_shape, generator=generator)
     if "bce" in spec or "dice" in spec:

@@ -52,8 +52,11 @@ void softmax_gradient_tile(Form form, const PixelTile<const T>& y, const PixelTi
 
 class Softmax final : public Op {
  public:
-  explicit Softmax(const SoftmaxOptions& options) : form_(options.form) {}
+  explicit Softmax(const SoftmaxOptions& options) : form_(options.form), groups_(options.groups) {}
 
+  std::string settings() const override {
+    return groups_ == 1 ? "" : fmt::format("{} groups", groups_);
+  }
   std::string kind() const override { return form_ == Form::kSoftmax ? "softmax" : "log_softmax"; }
 
   ValueType infer_type(std::span<const ValueType> inputs) const override {
@@ -62,6 +65,9 @@ class Softmax final : public Op {
         input.axes[1].kind != AxisKind::kChannel || input.channels() < 1)
       throw_error<InvalidInput>("input {} must be real, with batch and at least one channel first",
                                 to_string(input));
+    if (groups_ < 1 || input.channels() % groups_ != 0)
+      throw_error<InvalidInput>("{} groups of {} channels; give a divisor of the channels", groups_,
+                                input.channels());
     return input;
   }
   /// All channels: they are never cut, so the output holds them too.
@@ -75,11 +81,14 @@ class Softmax final : public Op {
     if (args.out_box.empty()) return;
     const at::Tensor input = args.inputs[0].view(args.out_box);
     AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "softmax", [&] {
-      const PixelView<const scalar_t> x(input);
-      const PixelView<scalar_t> y(args.output.view(args.out_box));
-      in_pixel_tiles(input, [&](const TilePlace& place) {
-        softmax_tile<scalar_t>(form_, x.tile(place), input.size(1), place.size, y.tile(place));
-      });
+      for (int64_t group = 0; group < groups_; ++group) {
+        const at::Tensor in = channels_of(group, input);
+        const PixelView<const scalar_t> x(in);
+        const PixelView<scalar_t> y(channels_of(group, args.output.view(args.out_box)));
+        in_pixel_tiles(in, [&](const TilePlace& place) {
+          softmax_tile<scalar_t>(form_, x.tile(place), in.size(1), place.size, y.tile(place));
+        });
+      }
     });
   }
 
@@ -87,22 +96,35 @@ class Softmax final : public Op {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
     const at::Tensor output = args.output.view(args.out_box);
     AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "softmax", [&] {
-      const PixelView<const scalar_t> y(output), dy(args.grad_output.view(args.out_box));
-      const PixelView<scalar_t> dx(args.grad_inputs[0].view(args.out_box));
-      in_pixel_tiles(output, [&](const TilePlace& place) {
-        softmax_gradient_tile<scalar_t>(form_, y.tile(place), dy.tile(place), output.size(1),
-                                        place.size, dx.tile(place));
-      });
+      for (int64_t group = 0; group < groups_; ++group) {
+        const at::Tensor out = channels_of(group, output);
+        const PixelView<const scalar_t> y(out);
+        const PixelView<const scalar_t> dy(channels_of(group, args.grad_output.view(args.out_box)));
+        const PixelView<scalar_t> dx(channels_of(group, args.grad_inputs[0].view(args.out_box)));
+        in_pixel_tiles(out, [&](const TilePlace& place) {
+          softmax_gradient_tile<scalar_t>(form_, y.tile(place), dy.tile(place), out.size(1),
+                                          place.size, dx.tile(place));
+        });
+      }
     });
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
-    return form_ == Form::kSoftmax ? at::softmax(args.inputs[0], 1)
-                                   : at::log_softmax(args.inputs[0], 1);
+    const at::Tensor& x = args.inputs[0];
+    const at::Tensor grouped = x.reshape({x.size(0), groups_, x.size(1) / groups_, -1});
+    const at::Tensor y =
+        form_ == Form::kSoftmax ? at::softmax(grouped, 2) : at::log_softmax(grouped, 2);
+    return y.reshape(x.sizes());
   }
 
  private:
+  at::Tensor channels_of(int64_t group, const at::Tensor& tensor) const {
+    const int64_t count = tensor.size(1) / groups_;
+    return tensor.narrow(1, group * count, count);
+  }
+
   Form form_;
+  int64_t groups_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // the input need not be kept. A network that ends in a loss does not need it: cross_entropy takes
 // logits.
 
+#include <cstdint>
 #include <string>
 
 #include "tessera/graph/graph.h"
@@ -13,6 +14,7 @@ struct SoftmaxOptions {
   enum class Form { kSoftmax, kLogSoftmax };
 
   Form form = Form::kSoftmax;
+  int64_t groups = 1;  // of channels next to each other, each with a softmax of its own
 };
 
 /// Takes batch x channels, with or without space. The operator's kind is "softmax" or

@@ -21,8 +21,10 @@ from . import (  # noqa: F401
     signal1d,
     squeeze,
     superres,
+    transformers,
     unet,
     unet_variants,
+    views,
     volume,
 )
 from .case import CASES, Case  # noqa: F401

@@ -1,7 +1,10 @@
 #include "tests/ranks/engine/random_geometry.h"
 
+#include "tessera/base/error.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/loss/cross_entropy.h"
+#include "tessera/ops/pointwise/softmax.h"
+#include "tessera/ops/shape/arrangement.h"
 #include "tessera/ops/shape/concat.h"
 #include "tessera/ops/shape/interpolate.h"
 #include "tessera/ops/shape/pad.h"
@@ -20,7 +23,7 @@ class GeometryMaker {
       : graph_(graph), images_(images), name_(name), draw_(draw), x_(pick()) {}
 
   ValueId make() {
-    switch (draw_.integer(0, 10)) {
+    switch (draw_.integer(0, 12)) {
       case 0:
       case 1:
         return interpolate();
@@ -39,6 +42,10 @@ class GeometryMaker {
         return channel_shuffle(graph_, x_, name_, draw_.one_of(divisors(type().channels())));
       case 9:
         return unit_axes();
+      case 10:
+        return trade_axes();
+      case 11:
+        return attention();
       default:
         return supervised();
     }
@@ -132,6 +139,44 @@ class GeometryMaker {
       options.high.push_back(missing - options.low.back());
     }
     return pixel_unshuffle(graph_, tessera::pad(graph_, x_, name("pad"), options), name_, factor);
+  }
+
+  /// A letter for each axis.
+  Arrangement letters() const {
+    Arrangement arrangement{type().shape(), {{}}, {}};
+    for (int axis = 0; axis < type().num_axes(); ++axis) arrangement.from[0].push_back({axis});
+    arrangement.to = arrangement.from[0];
+    return arrangement;
+  }
+
+  /// Two axes change places: what were channels is cut, what was cut are channels.
+  ValueId trade_axes() {
+    Arrangement arrangement = letters();
+    std::swap(arrangement.to[1], arrangement.to[draw_.integer(2, num_spatial() + 1)]);
+    return rearrange(graph_, x_, name_, arrangement);
+  }
+
+  /// Between all pixels, or between those of one line.
+  ValueId attention() {
+    Arrangement scores = letters();
+    Lettering other = scores.from[0];
+    std::vector<int> keys;
+    int64_t count = 1;
+    for (int axis = 2; axis < type().num_axes(); ++axis) {
+      if (axis > 2 && draw_.chance(0.4)) continue;  // only pixels of the same line
+      keys.push_back(static_cast<int>(scores.sizes.size()));
+      scores.sizes.push_back(size(axis));
+      other[axis] = {keys.back()};
+      count *= size(axis);
+    }
+    if (count < 2 || count > 256)
+      throw_error<InvalidInput>("[{}] attention is to have 2 to 256 pixels", name_);
+    scores.from.push_back(other);
+    scores.to[1] = keys;
+    const ValueId products = contract(graph_, x_, x_, name("scores"), scores);
+    const ValueId weights = softmax(graph_, products, name("softmax"));
+    Arrangement sums{scores.sizes, {scores.to, other}, scores.from[0]};
+    return contract(graph_, weights, x_, name_, sums);
   }
 
   /// A channel axis or a spatial one goes and comes, or comes and goes.

@@ -25,14 +25,15 @@ class SoftmaxOfChannels : public testing::TestWithParam<uint64_t> {
 };
 INSTANTIATE_TEST_SUITE_P(Seeds, SoftmaxOfChannels, testing::Range<uint64_t>(1, 26));
 
-std::shared_ptr<const Op> make_op(Form form) {
+std::shared_ptr<const Op> make_op(Form form, int64_t groups = 1) {
   Graph graph;
-  softmax(graph, graph.add_input("x", ValueType::image({1, 2, 3})), "softmax", {form});
+  softmax(graph, graph.add_input("x", ValueType::image({1, 2 * groups, 3})), "softmax",
+          {form, groups});
   return graph.node(0).op;
 }
 
-void check(Form form, const at::Tensor& x, uint64_t seed) {
-  check_op(*make_op(form), {type_of(x.sizes().vec())}, {x}, {}, {}, seed);
+void check(Form form, const at::Tensor& x, uint64_t seed, int64_t groups = 1) {
+  check_op(*make_op(form, groups), {type_of(x.sizes().vec())}, {x}, {}, {}, seed);
 }
 
 TEST_P(SoftmaxOfChannels, RandomShapes) {
@@ -40,6 +41,14 @@ TEST_P(SoftmaxOfChannels, RandomShapes) {
   for (int64_t axis = draw.between(0, 3); axis > 0; --axis) shape.push_back(draw.between(1, 9));
   for (Form form : {Form::kSoftmax, Form::kLogSoftmax})
     check(form, draw.uniform(shape, -4, 4), GetParam());
+}
+
+TEST_P(SoftmaxOfChannels, GroupsOfChannels) {
+  const int64_t groups = draw.between(2, 4);
+  Shape shape{draw.between(1, 3), groups * draw.between(1, 4)};
+  for (int64_t axis = draw.between(0, 3); axis > 0; --axis) shape.push_back(draw.between(1, 9));
+  for (Form form : {Form::kSoftmax, Form::kLogSoftmax})
+    check(form, draw.uniform(shape, -4, 4), GetParam(), groups);
 }
 
 TEST(Softmax, RowsOfSeveralTiles) {
@@ -67,6 +76,9 @@ TEST(Softmax, KindsAndRefusals) {
   ValueType labels = ValueType::image({1, 2, 6});
   labels.element = Element::kIndex;
   EXPECT_THROW(softmax(graph, graph.add_input("t", labels), "s"), InvalidInput);
+  const ValueId five = graph.add_input("five", ValueType::image({1, 5, 3}));
+  EXPECT_THROW(softmax(graph, five, "s", {Form::kSoftmax, 2}), InvalidInput);
+  EXPECT_THROW(softmax(graph, five, "s", {Form::kSoftmax, 0}), InvalidInput);
   ValueType target = ValueType::image({1, 2, 6});
   target.axes.erase(target.axes.begin() + 1);
   EXPECT_THROW(softmax(graph, graph.add_input("y", target), "s"), InvalidInput);
