@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tessera/import/repeat.h"
 #include "tessera/import/source_place.h"
 
 namespace tessera {
@@ -36,11 +37,15 @@ bool Call::is_tensor(const std::string& name) const {
   return std::holds_alternative<TensorPointer>((*this)[name]);
 }
 
+Call Call::with(const std::string& name, Symbol argument) const {
+  Call other = *this;
+  other.arguments_[index_of(name)] = std::move(argument);
+  return other;
+}
+
 TensorPointer Call::tensor(const std::string& name) const {
   const TensorPointer tensor = tensor_or_expanded(name);
-  if (!tensor->expanded.empty())
-    refuse("reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself");
-  return tensor;
+  return tensor->expanded.empty() ? tensor : copy_expanded(*this, tensor);
 }
 
 TensorPointer Call::tensor_or_expanded(const std::string& name) const {

@@ -28,6 +28,16 @@ const std::set<std::string>& computed_here() {
                                            "aten::__or__",
                                            "aten::__round_to_zero_floordiv",
                                            "aten::abs",
+                                           "aten::all",
+                                           "aten::any",
+                                           "aten::as_tensor",
+                                           "aten::cat",
+                                           "aten::count",
+                                           "aten::index",
+                                           "aten::prod",
+                                           "aten::sorted",
+                                           "aten::stack",
+                                           "aten::sum",
                                            "aten::add",
                                            "aten::add_",
                                            "aten::ceil",
@@ -97,7 +107,12 @@ bool is_small(const c10::IValue& value) {
   if (value.isTensor())
     return !value.toTensor().defined() || value.toTensor().numel() <= kMaxElements;
   if (value.isString()) return value.toStringRef().size() <= kMaxText;
-  if (value.isList()) return value.toListRef().size() <= static_cast<size_t>(kMaxElements);
+  if (value.isList()) {
+    int64_t elements = 0;
+    for (const c10::IValue& item : value.toListRef())
+      elements += item.isTensor() && item.toTensor().defined() ? item.toTensor().numel() : 1;
+    return elements <= kMaxElements;
+  }
   return true;
 }
 
@@ -135,7 +150,8 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
   for (size_t i = 0; i < arguments.size(); ++i) {
     auto value = as_known(arguments[i], node.inputs()[i]->type());
     // torch.tensor(0.1, dtype=x.dtype): with all digits, to be rounded to the run's type later.
-    if (op == "aten::tensor" && std::holds_alternative<UnknownSymbol>(arguments[i]))
+    if ((op == "aten::tensor" || op == "aten::as_tensor") &&
+        std::holds_alternative<UnknownSymbol>(arguments[i]))
       value = c10::IValue(static_cast<int64_t>(at::kDouble));
     if (!value || !is_small(*value)) return std::nullopt;
     has_text = has_text || value->isString();

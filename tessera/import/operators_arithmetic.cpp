@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "tessera/import/operators.h"
+#include "tessera/import/repeat.h"
 #include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/broadcast.h"
 #include "tessera/ops/pointwise/pointwise.h"
 
 namespace tessera {
@@ -78,22 +80,33 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
   }
 }
 
+/// The shape that the code sees of a result, in the order of the axes of the operand with more.
+std::optional<Shape> seen_shape(Call& call, const TensorSymbol& a, const TensorSymbol& b) {
+  return broadcast_shape(call.shape(a), call.shape(b));
+}
+
+/// The shape that it has if nothing is expanded.
+std::optional<Shape> joined_shape(Call& call, TensorSymbol a, TensorSymbol b) {
+  a.expanded.clear();
+  b.expanded.clear();
+  return seen_shape(call, a, b);
+}
+
 Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha) {
-  const TensorPointer a = call.tensor_or_expanded(names.left);
-  const TensorPointer b = call.tensor_or_expanded(names.right);
+  TensorPointer a = call.tensor_or_expanded(names.left);
+  TensorPointer b = call.tensor_or_expanded(names.right);
   if (a->order != b->order) {
     const bool plain = std::is_sorted(a->order.begin(), a->order.end()) &&
                        std::is_sorted(b->order.begin(), b->order.end());
     if (!plain) call.refuse("joins tensors whose axes are permuted differently");
   }
+  // Where one operand was expanded, the other one usually has that shape, and nothing is to do.
+  for (TensorPointer* operand : {&a, &b})
+    if (!(*operand)->expanded.empty() && joined_shape(call, *a, *b) != seen_shape(call, *a, *b))
+      *operand = copy_expanded(call, *operand);
   const ValueId right = scaled(call, b->value, alpha);
   const ValueId result =
       arithmetic(call.graph(), a->value, right, call.name(call.op().substr(6)), how);
-  // The result of two expanded tensors is larger than either value.
-  const int64_t seen =
-      std::max(Box::whole(call.shape(*a)).volume(), Box::whole(call.shape(*b)).volume());
-  if (Box::whole(call.type(result).shape()).volume() < seen)
-    call.refuse("joins expanded tensors; leave the expand() out, arithmetic broadcasts by itself");
   return call.result_like(result, a->order.size() >= b->order.size() ? *a : *b);
 }
 

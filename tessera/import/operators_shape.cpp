@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tessera/import/operators.h"
+#include "tessera/import/repeat.h"
 #include "tessera/ops/shape/concat.h"
 #include "tessera/ops/shape/flatten.h"
 #include "tessera/ops/shape/pixel_shuffle.h"
@@ -15,6 +16,8 @@
 namespace tessera {
 
 std::vector<Operator> slice_operators();
+std::vector<Operator> repeat_operators();
+std::vector<Operator> stack_operators();
 
 namespace {
 
@@ -286,20 +289,30 @@ Symbols import_expand(Call& call) {
 }
 
 Symbols import_cat(Call& call) {
-  std::vector<ValueId> values;
   TensorPointer first;
-  for (const Symbol& item : call.items("tensors")) {
+  const std::vector<Symbol> items = call.items("tensors");
+  for (const Symbol& item : items) {
+    const auto* tensor = std::get_if<TensorPointer>(&item);
+    if (tensor && !first) first = *tensor;
+  }
+  if (!first) call.refuse("joins no tensor of the network");
+  const int axis = call.axis("dim", *first);
+  if (axis == 0) call.refuse("joins along the batch; join channels or space");
+  std::vector<ValueId> values;
+  for (const Symbol& item : items) {
+    if (const auto* made = std::get_if<std::shared_ptr<MadeSymbol>>(&item)) {
+      values.push_back(filled_beside(call, **made, *first, axis));
+      continue;
+    }
     const auto* tensor = std::get_if<TensorPointer>(&item);
     if (!tensor) call.refuse("joins " + describe(item) + "; join tensors of the network");
     if (!(*tensor)->stale.empty()) call.refuse("reads a tensor too late: " + (*tensor)->stale);
-    if (!is_plain(**tensor) || (first && first->order.size() != (*tensor)->order.size()))
-      call.refuse("joins permuted or expanded tensors, or tensors of different numbers of axes");
-    first = *tensor;
-    values.push_back((*tensor)->value);
+    const TensorPointer whole =
+        (*tensor)->expanded.empty() ? *tensor : copy_expanded(call, *tensor);
+    if (!is_plain(*whole) || first->order.size() != whole->order.size())
+      call.refuse("joins permuted tensors, or tensors of different numbers of axes");
+    values.push_back(whole->value);
   }
-  if (values.empty()) call.refuse("joins nothing");
-  const int axis = call.axis("dim", *first);
-  if (axis == 0) call.refuse("joins along the batch; join channels or space");
   if (values.size() == 1) return {make_tensor(values[0], static_cast<int>(first->order.size()))};
   return call.result(concat(call.graph(), values, call.name("cat"), axis));
 }
@@ -319,7 +332,7 @@ std::vector<Operator> shape_operators() {
   const std::string nothing = "nothing: the tensor itself";
   std::vector<Operator> operators{
       {{"aten::cat", "aten::concat", "aten::concatenate"},
-       "concatenation along channels or space",
+       "concatenation along channels or space; also with zeros and other numbers",
        import_cat},
       {{"aten::flatten"}, "flatten before a linear layer; axes of size 1", import_flatten},
       {{"aten::view", "aten::reshape"},
@@ -331,7 +344,9 @@ std::vector<Operator> shape_operators() {
        "remembered; channels last for layer norm and linear layers",
        import_permute},
       {{"aten::transpose"}, "as permute", import_transpose},
-      {{"aten::expand", "aten::expand_as"}, "broadcast in the arithmetic after it", import_expand},
+      {{"aten::expand", "aten::expand_as"},
+       "broadcast in the arithmetic after it; a copy where another operator reads it",
+       import_expand},
       {{"aten::contiguous", "aten::cpu", "aten::float", "aten::double", "aten::alias"},
        nothing,
        import_same},
@@ -350,7 +365,8 @@ std::vector<Operator> shape_operators() {
        "no",
        import_no},
       {{"aten::is_floating_point"}, "yes", import_yes}};
-  for (Operator& op : slice_operators()) operators.push_back(std::move(op));
+  for (const auto& more : {stack_operators(), repeat_operators(), slice_operators()})
+    operators.insert(operators.end(), more.begin(), more.end());
   return operators;
 }
 
