@@ -83,8 +83,8 @@ bool differs_by_units(const View& view, const ValueType& type) {
   const bool keeps_channels =
       has_channels ? view.num_axes() > 1 && view.is_whole(kChannels, kChannels, value)
                    : view.num_axes() < 2 || view[kChannels].empty();
-  const bool drops_channels = has_channels && value[kChannels] == 1 &&
-                              view.num_axes() + 1 == std::ssize(value);
+  const bool drops_channels =
+      has_channels && value[kChannels] == 1 && view.num_axes() + 1 == std::ssize(value);
   if (!keeps_channels && !drops_channels) return false;
   const auto without_units = [](const View& whole) {
     std::vector<ViewDigits> rest;

@@ -1,6 +1,7 @@
 #include "tessera/import/builder_options.h"
 #include "tessera/import/recording.h"
 #include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/max_unpool.h"
 #include "tessera/ops/shape/concat.h"
 #include "tessera/ops/shape/flatten.h"
 #include "tessera/ops/shape/unit_axes.h"
@@ -89,6 +90,10 @@ ValueId build(Graph& graph, const BuilderCall& call) {
       return build_one<LinearOptions>(&linear, graph, call);
     case Builder::kMaxPool:
       return build_one<PoolOptions>(&max_pool, graph, call);
+    case Builder::kMaxUnpool:
+      check_num_inputs(call, 2);
+      return max_unpool(graph, call.inputs[0], call.inputs[1], call.name,
+                        options_of<PoolOptions>(call));
     case Builder::kPad:
       return build_one<PadOptions>(&pad, graph, call);
     case Builder::kPointwise:

@@ -44,12 +44,12 @@ void fields(Data&, NoOptions&) {}
 
 template <class Data>
 void fields(Data& data, ArithmeticOptions& o) {
-  data.choice(o.how, Arithmetic::kMinimum);
+  data.choice(o.how, kLastArithmetic);
 }
 
 template <class Data>
 void fields(Data& data, ParameterArithmeticOptions& o) {
-  data.choice(o.how, Arithmetic::kMinimum);
+  data.choice(o.how, kLastArithmetic);
   data(o.operand.shape, o.operand.stored);
   data.choice(o.operand.side, ParameterOperand::Side::kRight);
 }
@@ -93,7 +93,9 @@ void fields(Data& data, ConvolutionOptions& o) {
 
 template <class Data>
 void fields(Data& data, DropoutOptions& o) {
-  data(o.probability);
+  data(o.probability, o.scale);
+  data.choice(o.unit, DropoutOptions::Unit::kBatch);
+  data.choice(o.form, DropoutOptions::Form::kAlpha);
 }
 
 template <class Data>
@@ -133,7 +135,7 @@ void fields(Data& data, PadOptions& o) {
 
 template <class Data>
 void fields(Data& data, PointwiseOptions& o) {
-  data.choice(o.function, PointwiseFunction::kClamp);
+  data.choice(o.function, kLastPointwiseFunction);
   data(o.a, o.b);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tessera/import/arrange.h"
+#include "tessera/import/repeat.h"
 #include "tessera/import/source_place.h"
 
 namespace tessera {
@@ -37,11 +38,15 @@ bool Call::is_tensor(const std::string& name) const {
   return std::holds_alternative<TensorPointer>((*this)[name]);
 }
 
+Call Call::with(const std::string& name, Symbol argument) const {
+  Call other = *this;
+  other.arguments_[index_of(name)] = std::move(argument);
+  return other;
+}
+
 TensorPointer Call::tensor(const std::string& name) const {
   const TensorPointer tensor = tensor_or_expanded(name);
-  if (tensor->view.is_stretched())
-    refuse("reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself");
-  return tensor;
+  return tensor->view.is_stretched() ? copy_stretched(*this, *tensor) : tensor;
 }
 
 TensorPointer Call::tensor_or_expanded(const std::string& name) const {
@@ -56,6 +61,11 @@ TensorPointer Call::tensor_or_expanded(const std::string& name) const {
 ValueId Call::image(const std::string& name) { return image(*tensor(name)); }
 
 ValueId Call::image(TensorSymbol& tensor) {
+  if (tensor.view.is_stretched()) {
+    const TensorPointer copy = copy_stretched(*this, tensor);
+    tensor.value = copy->value;
+    tensor.view = copy->view;
+  }
   if (const std::string why = why_not_plain(graph(), tensor); !why.empty()) refuse(why);
   return plain_value(graph(), tensor, name("rearrange"));
 }

@@ -28,22 +28,30 @@ class Call {
   Call(const torch::jit::Node& node, std::vector<Symbol> arguments, Interpreter& interpreter);
 
   const std::string& op() const { return op_; }  // "aten::conv2d", in-place forms with their "_"
-  Recording& graph() { return interpreter_.graph(); }
+  Recording& graph() const { return interpreter_.graph(); }
   Interpreter& interpreter() { return interpreter_; }
-  const ValueType& type(ValueId value) { return graph().type(value); }
+  const ValueType& type(ValueId value) const { return graph().type(value); }
 
   /// Whether the schema has the argument and the call gives it, not None.
   bool has(const std::string& name) const;
   const Symbol& operator[](const std::string& name) const;
 
-  /// A tensor of the network, however the code sees it. Refuses anything else, and tensors that
-  /// were expanded: the value is smaller than what the code sees.
+  /// A tensor of the network, however the code sees it; one that was expanded is copied to what the
+  /// code sees. Refuses anything else.
   TensorPointer tensor(const std::string& name) const;
   TensorPointer tensor_or_expanded(const std::string& name) const;
   /// A tensor of the network as a value with the axes that the code sees: batch, channels, space.
   ValueId image(const std::string& name);
   ValueId image(TensorSymbol& tensor);
   bool is_tensor(const std::string& name) const;
+  /// The argument, where the schema has it and it is of this kind; else null.
+  template <class Kind>
+  const Kind* find(const std::string& name) const {
+    const int index = index_of(name);
+    return index < 0 ? nullptr : std::get_if<Kind>(&arguments_[index]);
+  }
+  /// The same call with another argument.
+  Call with(const std::string& name, Symbol argument) const;
   /// The axis that the code means, in the code's order; negative counts from the end.
   int axis(const std::string& name, const TensorSymbol& tensor) const;
   int wrap_axis(int64_t axis, int num_axes) const;

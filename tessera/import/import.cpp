@@ -43,6 +43,8 @@ void mark_outputs(const Symbol& result, const std::string& file, Recording* reco
     if (const std::string why = why_not_plain(*recording, tensor); !why.empty())
       throw_error<Unsupported>("[{}] forward() returns what nothing can read: it {}", file, why);
     plain_value(*recording, tensor, "output");
+    if (tensor.view.num_axes() == 1)  // losses know batch x channels
+      tensor.value = unsqueeze(*recording, tensor.value, "output", 1);
     if (graph.value(tensor.value).producer < 0)
       throw_error<InvalidInput>("[{}] forward() returns its input", file);
     for (ValueId other : graph.outputs())

@@ -235,6 +235,8 @@ void Interpreter::run_operator(const Node& node) {
       return;
     }
     Call call(node, std::move(arguments), *this);
+    for (const auto& run : {run_on_made, run_on_indices})
+      if (std::optional<Symbols> results = run(call)) return bind_all(node, *results);
     const Operator* found = find_operator(op);
     if (!found) call.refuse("is not supported; " + remedy_for(op));
     bind_all(node, found->import(call));

@@ -28,6 +28,16 @@ const std::set<std::string>& computed_here() {
                                            "aten::__or__",
                                            "aten::__round_to_zero_floordiv",
                                            "aten::abs",
+                                           "aten::all",
+                                           "aten::any",
+                                           "aten::as_tensor",
+                                           "aten::cat",
+                                           "aten::count",
+                                           "aten::index",
+                                           "aten::prod",
+                                           "aten::sorted",
+                                           "aten::stack",
+                                           "aten::sum",
                                            "aten::add",
                                            "aten::add_",
                                            "aten::ceil",
@@ -97,7 +107,12 @@ bool is_small(const c10::IValue& value) {
   if (value.isTensor())
     return !value.toTensor().defined() || value.toTensor().numel() <= kMaxElements;
   if (value.isString()) return value.toStringRef().size() <= kMaxText;
-  if (value.isList()) return value.toListRef().size() <= static_cast<size_t>(kMaxElements);
+  if (value.isList()) {
+    int64_t elements = 0;
+    for (const c10::IValue& item : value.toListRef())
+      elements += item.isTensor() && item.toTensor().defined() ? item.toTensor().numel() : 1;
+    return elements <= kMaxElements;
+  }
   return true;
 }
 
@@ -118,7 +133,7 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
     results->resize(node.outputs().size(), c10::IValue());
     return results;
   }
-  // Whether something is None is known even of a tensor of the network.
+  // Whether something is None, or another tensor, is known even of a tensor of the network.
   if (op == "aten::__is__" || op == "aten::__isnot__") {
     const auto is_none = [](const Symbol& symbol) {
       const auto* value = std::get_if<c10::IValue>(&symbol);
@@ -128,6 +143,10 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
       const bool same = is_none(arguments[0]) && is_none(arguments[1]);
       return std::vector<Symbol>{c10::IValue((op == "aten::__is__") == same)};
     }
+    const auto* left = std::get_if<std::shared_ptr<TensorSymbol>>(&arguments[0]);
+    const auto* right = std::get_if<std::shared_ptr<TensorSymbol>>(&arguments[1]);
+    if (left && right)
+      return std::vector<Symbol>{c10::IValue((op == "aten::__is__") == (*left == *right))};
   }
   if (!computed_here().contains(op)) return std::nullopt;
   std::vector<c10::IValue> stack;
@@ -135,7 +154,8 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
   for (size_t i = 0; i < arguments.size(); ++i) {
     auto value = as_known(arguments[i], node.inputs()[i]->type());
     // torch.tensor(0.1, dtype=x.dtype): with all digits, to be rounded to the run's type later.
-    if (op == "aten::tensor" && std::holds_alternative<UnknownSymbol>(arguments[i]))
+    if ((op == "aten::tensor" || op == "aten::as_tensor") &&
+        std::holds_alternative<UnknownSymbol>(arguments[i]))
       value = c10::IValue(static_cast<int64_t>(at::kDouble));
     if (!value || !is_small(*value)) return std::nullopt;
     has_text = has_text || value->isString();

@@ -21,12 +21,12 @@ int64_t integer(const Symbol& symbol) {
   return value->toInt();
 }
 
-/// A bound of a slice; None is the default.
-int64_t bound(const Symbol& symbol, int64_t size, int64_t otherwise) {
+/// A bound of a slice, from `low` to `high`; None is the default.
+int64_t bound(const Symbol& symbol, int64_t size, int64_t low, int64_t high, int64_t otherwise) {
   const auto* value = std::get_if<c10::IValue>(&symbol);
   if (value && value->isNone()) return otherwise;
   const int64_t at = integer(symbol);
-  return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  return std::clamp<int64_t>(at < 0 ? at + size : at, low, high);
 }
 
 size_t position(const Symbol& symbol, size_t size) {
@@ -39,11 +39,19 @@ size_t position(const Symbol& symbol, size_t size) {
 
 Items part(const Items& items, const std::vector<Symbol>& arguments) {
   const auto size = static_cast<int64_t>(items.size());
-  const int64_t begin = bound(arguments[1], size, 0), end = bound(arguments[2], size, size);
-  const int64_t step = arguments.size() > 3 ? integer(arguments[3]) : 1;
-  if (step < 1) throw_error<InvalidInput>("step {} of a slice must be at least 1", step);
+  int64_t step = arguments.size() > 3 ? integer(arguments[3]) : 1;
+  if (step == 0) throw_error<InvalidInput>("step 0 of a slice; give another number");
+  step = std::clamp<int64_t>(step, -size - 1, size + 1);
   Items result;
-  for (int64_t i = begin; i < end; i += step) result.push_back(items[i]);
+  if (step > 0) {
+    const int64_t end = bound(arguments[2], size, 0, size, size);
+    for (int64_t i = bound(arguments[1], size, 0, size, 0); i < end; i += step)
+      result.push_back(items[i]);
+  } else {
+    const int64_t end = bound(arguments[2], size, -1, size - 1, -1);
+    for (int64_t i = bound(arguments[1], size, -1, size - 1, size - 1); i > end; i += step)
+      result.push_back(items[i]);
+  }
   return result;
 }
 
@@ -92,7 +100,8 @@ std::optional<Results> on_list(const std::string& op, const std::shared_ptr<List
     return Results{};
   }
   if (op == "aten::insert") {
-    items.insert(items.begin() + bound(arguments[1], std::ssize(items), 0), arguments[2]);
+    items.insert(items.begin() + bound(arguments[1], std::ssize(items), 0, std::ssize(items), 0),
+                 arguments[2]);
     return Results{};
   }
   if (op == "aten::pop") {

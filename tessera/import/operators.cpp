@@ -27,7 +27,9 @@ struct Remedy {
 
 constexpr Remedy kRemedies[] = {
     {"rand", "random numbers in forward() have no single-device meaning; use nn.Dropout"},
-    {"bernoulli", "random numbers in forward() have no single-device meaning; use nn.Dropout"},
+    {"bernoulli",
+     "random numbers in forward() have no single-device meaning; use nn.Dropout, or "
+     "x.new_empty(shape).bernoulli_(p) for a mask"},
     {"lstm", "recurrent layers are not supported; use convolutions"},
     {"gru", "recurrent layers are not supported; use convolutions"},
     {"quant", "load the float model; Tessera trains float32 and float64"},
@@ -61,7 +63,8 @@ const std::vector<OperatorFamily>& operator_families() {
       {"Pooling", false, pooling_operators()},
       {"Resizing and padding", false, resize_operators()},
       {"Sums, means and maxima", false, reduction_operators()},
-      {"Shapes, slices and concatenation", false, shape_operators()}};
+      {"Shapes, slices and concatenation", false, shape_operators()},
+      {"Tensors that the code makes", false, made_operators()}};
   return families;
 }
 

@@ -3,6 +3,7 @@
 // docs/models.md shows them all.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,13 @@ std::vector<Operator> pooling_operators();
 std::vector<Operator> resize_operators();
 std::vector<Operator> reduction_operators();
 std::vector<Operator> shape_operators();
+std::vector<Operator> made_operators();
+
+// Operators on what is not a tensor of the network yet; none where no argument is such a thing, or
+// the operator treats it as any other.
+
+std::optional<Symbols> run_on_made(Call& call);
+std::optional<Symbols> run_on_indices(Call& call);
 
 struct OperatorFamily {
   std::string title;

@@ -97,22 +97,26 @@ Symbols import_layer_norm(Call& call) {
 }
 
 /// A dropout that does nothing gives its input back, as PyTorch does.
-Symbols import_dropout(Call& call) {
-  const TensorPointer x = call.tensor("input");
-  const double probability = call.real("p");
-  if (!call.flag("train") || probability == 0) return {x};
-  return call.result(dropout(call.graph(), x->value, call.name("dropout"), {probability}), x->view);
+Symbols import_dropout_form(Call& call, DropoutOptions options) {
+  const TensorPointer x = call.tensor(call.in_place() ? "self" : "input");
+  options.probability = call.real("p");
+  if (!call.flag("train") || options.probability == 0) return {x};
+  if (options.unit == DropoutOptions::Unit::kChannel &&
+      !x->view.is_whole(1, 1, call.type(x->value).shape()))
+    call.image(*x);
+  return call.result(dropout(call.graph(), x->value, call.name("dropout"), options), x->view);
 }
 
-Symbols import_feature_dropout(Call& call) {
-  const TensorPointer x = call.tensor("input");
-  if (!call.flag("train") || call.real("p") == 0) return {x};
-  call.refuse("drops whole channels; use nn.Dropout, or model.eval() before saving");
+Operator dropout_form(const std::string& name, const std::string& becomes,
+                      const DropoutOptions& options) {
+  return {{name}, becomes, [options](Call& call) { return import_dropout_form(call, options); }};
 }
 
 }  // namespace
 
 std::vector<Operator> norm_operators() {
+  using Unit = DropoutOptions::Unit;
+  using Form = DropoutOptions::Form;
   return {{{"aten::batch_norm"},
            "batch norm over the whole batch and image however they are cut; with and without "
            "affine weights and running statistics",
@@ -125,10 +129,14 @@ std::vector<Operator> norm_operators() {
            "layer norm over the last axis (channels last, tokens, features), or over channels and "
            "all of space",
            import_layer_norm},
-          {{"aten::dropout"}, "dropout by global index; nothing in eval mode", import_dropout},
-          {{"aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"},
-           "nothing in eval mode; refused in training",
-           import_feature_dropout}};
+          dropout_form("aten::dropout", "dropout by global index; nothing in eval mode", {}),
+          dropout_form("aten::feature_dropout", "dropout of whole channels; nothing in eval mode",
+                       {.unit = Unit::kChannel}),
+          dropout_form("aten::alpha_dropout", "alpha dropout; nothing in eval mode",
+                       {.form = Form::kAlpha}),
+          dropout_form("aten::feature_alpha_dropout",
+                       "alpha dropout of whole channels; nothing in eval mode",
+                       {.unit = Unit::kChannel, .form = Form::kAlpha})};
 }
 
 }  // namespace tessera

@@ -22,8 +22,37 @@ Symbols import_max_pool(Call& call) {
   Symbols results =
       call.result(max_pool(call.graph(), call.image("self"), call.name("max_pool"), options));
   if (call.op().ends_with("_with_indices"))
-    results.push_back(UnknownSymbol{"the indices of a max pooling, which Tessera does not give"});
+    results.push_back(std::make_shared<IndicesSymbol>(IndicesSymbol{call.image("self"), options}));
   return results;
+}
+
+/// An image with one axis of size 1 more: F.max_unpool1d is max_unpool2d of such images.
+bool has_unit_axis_more(const Shape& shape, const Shape& other) {
+  return shape.size() == other.size() + 1 && shape.back() == 1;
+}
+
+Symbols import_max_unpool(Call& call) {
+  const auto* found = call.find<std::shared_ptr<IndicesSymbol>>("indices");
+  if (!found)
+    call.refuse("takes " + describe(call["indices"]) +
+                " as indices; it needs those that a max pooling gives (return_indices=True)");
+  const std::shared_ptr<IndicesSymbol>& indices = *found;
+  const Shape pooled = call.type(indices->pooled).shape();
+  ValueId values = call.image("self");
+  const bool signal = has_unit_axis_more(call.type(values).shape(), pooled);
+  const int last = static_cast<int>(pooled.size());
+  if (signal) values = squeeze(call.graph(), values, call.name("squeeze"), last);
+  Shape wanted = call.integers("output_size");
+  if (signal && !wanted.empty()) wanted.pop_back();
+  const Shape space(pooled.begin() + 2, pooled.end());
+  if (wanted.size() > space.size()) wanted.erase(wanted.begin(), wanted.end() - std::ssize(space));
+  if (wanted != space)
+    call.refuse(fmt::format(
+        "gives {} pixels, the max pooling had {}; give output_size=x.size() of what was pooled",
+        to_string(wanted), to_string(space)));
+  const ValueId back =
+      max_unpool(call.graph(), values, indices->pooled, call.name("max_unpool"), indices->options);
+  return call.result(signal ? unsqueeze(call.graph(), back, call.name("unsqueeze"), last) : back);
 }
 
 Symbols import_average_pool(Call& call) {
@@ -67,12 +96,22 @@ Symbols import_adaptive_max(Call& call) {
 
 }  // namespace
 
+/// F.max_unpool1d gives them the axis that it gives the values.
+std::optional<Symbols> run_on_indices(Call& call) {
+  const auto* indices = call.find<std::shared_ptr<IndicesSymbol>>("self");
+  if (!indices || call.op() != "aten::unsqueeze") return std::nullopt;
+  return Symbols{*indices};
+}
+
 std::vector<Operator> pooling_operators() {
   return {
       {{"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::max_pool1d_with_indices",
         "aten::max_pool2d_with_indices", "aten::max_pool3d_with_indices"},
-       "max pooling with padding, dilation and ceil mode; not its indices",
+       "max pooling with padding, dilation and ceil mode; its indices for max_unpool",
        import_max_pool},
+      {{"aten::max_unpool2d", "aten::max_unpool3d"},
+       "max unpooling to the size that was pooled, windows may overlap; also max_unpool1d",
+       import_max_unpool},
       {{"aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d"},
        "average pooling with padding, ceil mode and divisors",
        import_average_pool},

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "tessera/import/operators.h"
+#include "tessera/import/repeat.h"
 #include "tessera/ops/shape/interpolate.h"
 #include "tessera/ops/shape/pad.h"
 
@@ -71,18 +72,26 @@ Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
   options.high.assign(num_spatial, 0);
   if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
   bool any = false;
-  for (size_t i = 0; i < pads.size() / 2; ++i) {
-    any = any || pads[2 * i] != 0 || pads[2 * i + 1] != 0;
-    if (static_cast<int>(i) >= num_spatial) {
-      if (pads[2 * i] != 0 || pads[2 * i + 1] != 0)
-        call.refuse("pads batch or channels; torch.cat with zeros_like does that");
-      continue;
+  int64_t channels_low = 0, channels_high = 0;
+  for (int i = 0; i < static_cast<int>(pads.size() / 2); ++i) {
+    const int64_t low = pads[2 * i], high = pads[2 * i + 1];
+    if (i < num_spatial) {
+      any = any || low != 0 || high != 0;
+      options.low[num_spatial - 1 - i] = low;
+      options.high[num_spatial - 1 - i] = high;
+    } else if (i == num_spatial && call.type(x).num_axes() == num_spatial + 2) {
+      channels_low = low;
+      channels_high = high;
+    } else if (low != 0 || high != 0) {
+      call.refuse("pads the batch; pad channels and space");
     }
-    options.low[num_spatial - 1 - i] = pads[2 * i];
-    options.high[num_spatial - 1 - i] = pads[2 * i + 1];
   }
-  if (!any) return {make_tensor(x, View::plain(call.type(x).shape()))};
-  return call.result(pad(call.graph(), x, call.name("pad"), options));
+  const bool pads_channels = channels_low != 0 || channels_high != 0;
+  if (pads_channels && mode != PadOptions::Mode::kConstant)
+    call.refuse("pads channels by their own values; Tessera pads them with numbers");
+  if (!any && !pads_channels) return {make_tensor(x, View::plain(call.type(x).shape()))};
+  const ValueId padded = any ? pad(call.graph(), x, call.name("pad"), options) : x;
+  return call.result(pad_channels(call, padded, channels_low, channels_high, value));
 }
 
 Symbols import_pad(Call& call) {
@@ -185,9 +194,11 @@ std::vector<Operator> resize_operators() {
       resize({"aten::upsample_bicubic2d"}, "bicubic interpolation, both align_corners" + by,
              Mode::kCubic),
       {{"aten::pad"},
-       "padding: constant (negative: crop), reflect, replicate, circular",
+       "padding: constant (negative: crop; also of channels), reflect, replicate, circular",
        import_pad},
-      {{"aten::constant_pad_nd"}, "constant padding, or a crop", import_constant_pad},
+      {{"aten::constant_pad_nd"},
+       "constant padding of space and channels, or a crop",
+       import_constant_pad},
       {{"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"},
        "reflecting padding",
        [](Call& call) { return import_padding_layer(call, PadOptions::Mode::kReflect); }},

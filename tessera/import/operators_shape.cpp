@@ -7,11 +7,13 @@
 #include <numeric>
 
 #include "tessera/import/operators.h"
+#include "tessera/import/repeat.h"
 #include "tessera/ops/shape/concat.h"
 
 namespace tessera {
 
 std::vector<Operator> slice_operators();
+std::vector<Operator> repeat_operators();
 
 namespace {
 
@@ -217,21 +219,34 @@ std::optional<std::vector<int>> common_order(Call& call,
 
 Symbols import_cat(Call& call) {
   std::vector<TensorPointer> tensors;
-  for (const Symbol& item : call.items("tensors")) {
+  const std::vector<Symbol> items = call.items("tensors");
+  const bool has_made = std::any_of(items.begin(), items.end(), [](const Symbol& item) {
+    return std::holds_alternative<std::shared_ptr<MadeSymbol>>(item);
+  });
+  for (const Symbol& item : items) {
+    if (std::holds_alternative<std::shared_ptr<MadeSymbol>>(item)) continue;
     const auto* tensor = std::get_if<TensorPointer>(&item);
     if (!tensor) call.refuse("joins " + describe(item) + "; join tensors of the network");
     if (!(*tensor)->stale.empty()) call.refuse("reads a tensor too late: " + (*tensor)->stale);
     if (!tensors.empty() && tensors[0]->view.num_axes() != (*tensor)->view.num_axes())
       call.refuse("joins tensors of different numbers of axes");
-    tensors.push_back(*tensor);
+    tensors.push_back((*tensor)->view.is_stretched() ? copy_stretched(call, **tensor) : *tensor);
+    if (has_made) call.image(*tensors.back());
   }
-  if (tensors.empty()) call.refuse("joins nothing");
+  if (tensors.empty()) call.refuse("joins no tensor of the network");
   const int axis = call.axis("dim", *tensors[0]);
-  if (tensors.size() == 1) return {make_tensor(tensors[0]->value, tensors[0]->view)};
+  if (items.size() == 1) return {make_tensor(tensors[0]->value, tensors[0]->view)};
   const std::optional<std::vector<int>> order = common_order(call, tensors);
   std::vector<ValueId> values;
-  for (const TensorPointer& tensor : tensors)
-    values.push_back(order ? tensor->value : call.image(*tensor));
+  auto next = tensors.begin();
+  for (const Symbol& item : items) {
+    if (const auto* made = std::get_if<std::shared_ptr<MadeSymbol>>(&item)) {
+      values.push_back(filled_beside(call, **made, *tensors[0], axis));
+    } else {
+      values.push_back(order ? (*next)->value : call.image(**next));
+      ++next;
+    }
+  }
   const int along = order ? (*order)[axis] : axis;
   if (along == 0) call.refuse("joins along the batch; join channels or space");
   const ValueId joined = concat(call.graph(), values, call.name("cat"), along);
@@ -254,7 +269,7 @@ std::vector<Operator> shape_operators() {
   const std::string nothing = "nothing: the tensor itself";
   std::vector<Operator> operators{
       {{"aten::cat", "aten::concat", "aten::concatenate"},
-       "concatenation along channels or space",
+       "concatenation along channels or space; also with zeros and other numbers",
        import_cat},
       {{"aten::flatten"},
        "remembered, until an operator needs the tensor in that form",
@@ -266,7 +281,9 @@ std::vector<Operator> shape_operators() {
       {{"aten::unsqueeze"}, "adds an axis of size 1", import_unsqueeze},
       {{"aten::permute"}, "remembered; nothing moves for channels last", import_permute},
       {{"aten::transpose"}, "as permute", import_transpose},
-      {{"aten::expand", "aten::expand_as"}, "broadcast in the arithmetic after it", import_expand},
+      {{"aten::expand", "aten::expand_as"},
+       "broadcast in the arithmetic after it; a copy where another operator reads it",
+       import_expand},
       {{"aten::contiguous", "aten::cpu", "aten::float", "aten::double", "aten::alias"},
        nothing,
        import_same},
@@ -285,7 +302,8 @@ std::vector<Operator> shape_operators() {
        "no",
        import_no},
       {{"aten::is_floating_point"}, "yes", import_yes}};
-  for (Operator& op : slice_operators()) operators.push_back(std::move(op));
+  for (const auto& more : {repeat_operators(), slice_operators()})
+    operators.insert(operators.end(), more.begin(), more.end());
   return operators;
 }
 

@@ -5,18 +5,12 @@
 
 #include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
+#include "tessera/import/slices.h"
 #include "tessera/ops/shape/concat.h"
 #include "tessera/ops/shape/slice.h"
 
 namespace tessera {
 namespace {
-
-/// Every step-th of the positions [begin, end) of an axis, as the code counts them.
-struct Positions {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t step = 1;
-};
 
 /// The digit that is the whole axis of the code, and the highest one of the value's axis: its
 /// positions are slices of the value.
@@ -44,7 +38,8 @@ void make_sliceable(Call& call, TensorSymbol& x, int axis) {
   arrange(call.graph(), x, axes, call.name("rearrange"));
 }
 
-/// A part of the tensor along an axis of the code; all of it is the tensor itself.
+}  // namespace
+
 TensorPointer part(Call& call, const TensorPointer& x, int axis, const Positions& at) {
   const int64_t size = size_of(x->view[axis]);
   if (at.begin == 0 && at.end == size && at.step == 1) return make_view(x, x->value, x->view);
@@ -53,7 +48,6 @@ TensorPointer part(Call& call, const TensorPointer& x, int axis, const Positions
   const ViewDigits& digits = x->view[axis];
   if (std::any_of(digits.begin(), digits.end(), [](const ViewDigit& d) { return d.axis == 0; }))
     call.refuse("takes a part of the batch; take parts of channels or space");
-  if (x->view.is_stretched()) call.image(*x);  // refuses
   if (!is_sliceable(call, *x, axis)) make_sliceable(call, *x, axis);
   const ViewDigit digit = x->view[axis].at(0);
   const int64_t count = (at.end - at.begin + at.step - 1) / at.step;
@@ -64,6 +58,15 @@ TensorPointer part(Call& call, const TensorPointer& x, int axis, const Positions
             {digit.axis, at.begin * digit.weight, at.end * digit.weight, at.step});
   return make_view(x, value, x->view.with_axis(axis, {{digit.axis, digit.weight, count}}));
 }
+
+TensorPointer selected(Call& call, const TensorPointer& x, int axis, int64_t index) {
+  const TensorPointer one = part(call, x, axis, {index, index + 1});
+  std::vector<bool> dropped(one->view.num_axes(), false);
+  dropped[axis] = true;
+  return make_view(x, one->value, one->view.without_axes(dropped));
+}
+
+namespace {
 
 int64_t clamped(int64_t at, int64_t size) {
   return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
@@ -89,7 +92,8 @@ Symbols import_slice(Call& call) {
   Positions at{0, size, std::min(call.integer("step"), std::max<int64_t>(size, 1))};
   if (call.has("start")) at.begin = clamped(call.integer("start"), size);
   if (call.has("end")) at.end = clamped(call.integer("end"), size);
-  return {part(call, x, axis, at)};
+  const bool all = at.begin == 0 && at.end == size && at.step == 1;
+  return {part(call, all ? x : call.tensor("self"), axis, at)};
 }
 
 Symbols import_narrow(Call& call) {
@@ -102,14 +106,6 @@ Symbols import_narrow(Call& call) {
   if (begin < 0 || begin > size || end > size)
     call.refuse(fmt::format("takes [{}, {}) of an axis of {}", begin, end, size));
   return {part(call, x, axis, {begin, end})};
-}
-
-/// One position of an axis, which goes.
-Symbol selected(Call& call, const TensorPointer& x, int axis, int64_t index) {
-  const TensorPointer one = part(call, x, axis, {index, index + 1});
-  std::vector<bool> dropped(one->view.num_axes(), false);
-  dropped[axis] = true;
-  return make_view(x, one->value, one->view.without_axes(dropped));
 }
 
 Symbols import_select(Call& call) {

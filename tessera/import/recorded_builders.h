@@ -114,6 +114,11 @@ inline ValueId max_pool(Recording& recording, ValueId x, const std::string& name
   return record(recording, Builder::kMaxPool, {x}, name, options);
 }
 
+inline ValueId max_unpool(Recording& recording, ValueId values, ValueId pooled,
+                          const std::string& name, const PoolOptions& options) {
+  return record(recording, Builder::kMaxUnpool, {values, pooled}, name, options);
+}
+
 inline ValueId pad(Recording& recording, ValueId x, const std::string& name,
                    const PadOptions& options) {
   return record(recording, Builder::kPad, {x}, name, options);

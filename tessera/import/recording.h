@@ -43,6 +43,7 @@ enum class Builder {
   kLayerNorm,
   kLinear,
   kMaxPool,
+  kMaxUnpool,
   kPad,
   kPointwise,
   kPrelu,

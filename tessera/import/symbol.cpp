@@ -113,6 +113,12 @@ std::string describe(const Symbol& symbol) {
     std::string operator()(const std::shared_ptr<ListSymbol>&) const { return "a list"; }
     std::string operator()(const std::shared_ptr<TupleSymbol>&) const { return "a tuple"; }
     std::string operator()(const std::shared_ptr<DictSymbol>&) const { return "a dictionary"; }
+    std::string operator()(const std::shared_ptr<MadeSymbol>& made) const {
+      return "a tensor that " + made->maker + " makes";
+    }
+    std::string operator()(const std::shared_ptr<IndicesSymbol>&) const {
+      return "the indices of a max pooling, which Tessera takes for max_unpool only";
+    }
     std::string operator()(const UnknownSymbol& unknown) const { return unknown.what; }
   };
   return std::visit(Describe{}, symbol);

@@ -18,6 +18,7 @@
 
 #include "tessera/graph/graph.h"
 #include "tessera/import/view.h"
+#include "tessera/ops/pool/pooling.h"
 
 namespace tessera {
 
@@ -47,6 +48,32 @@ struct ObjectSymbol {
   std::string path;  // "encoder.0", empty for the model itself
 };
 
+/// A tensor that the code makes itself, of one number or at random, to be joined with tensors of
+/// the network: torch.zeros(...), x.new_empty(...).bernoulli_(0.9).
+struct MadeSymbol {
+  enum class Holds {
+    kNothing,
+    kNumber,   // `number` everywhere
+    kUniform,  // uniform in [0, 1), plus `number`
+    kDraws,    // `number` with a probability, else zero
+  };
+
+  std::string maker;  // "aten::zeros"
+  Shape shape;
+  Holds holds = Holds::kNothing;
+  double number = 0;
+  double probability = 0;
+  /// Random numbers are drawn where they are read, so one tensor of them is read once; shared with
+  /// what is computed from it.
+  std::shared_ptr<bool> is_read = std::make_shared<bool>(false);
+};
+
+/// Where a max pooling has found its maxima.
+struct IndicesSymbol {
+  ValueId pooled = -1;  // what was pooled
+  PoolOptions options;
+};
+
 /// A result that is not part of the network (the indices of a maximum): an error where it is read.
 struct UnknownSymbol {
   std::string what;
@@ -54,7 +81,8 @@ struct UnknownSymbol {
 
 using Symbol = std::variant<c10::IValue, std::shared_ptr<TensorSymbol>, WeightSymbol, CounterSymbol,
                             ObjectSymbol, std::shared_ptr<ListSymbol>, std::shared_ptr<TupleSymbol>,
-                            std::shared_ptr<DictSymbol>, UnknownSymbol>;
+                            std::shared_ptr<DictSymbol>, std::shared_ptr<MadeSymbol>,
+                            std::shared_ptr<IndicesSymbol>, UnknownSymbol>;
 
 /// Tensors that share memory in PyTorch: a tensor and its views.
 struct AliasGroup {

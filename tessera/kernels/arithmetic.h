@@ -1,5 +1,5 @@
 #pragma once
-// Six functions of two operands on tensors that broadcast to the shape of the result, and the
+// Seven functions of two operands on tensors that broadcast to the shape of the result, and the
 // gradients of their operands. Tensors may have any strides and are not empty.
 
 #include <ATen/ATen.h>
@@ -11,8 +11,10 @@
 
 namespace tessera {
 
-/// Where the operands of maximum and minimum are equal, each gets half of the gradient.
-enum class Arithmetic { kAdd, kSubtract, kMultiply, kDivide, kMaximum, kMinimum };
+/// Where the operands of maximum and minimum are equal, each gets half of the gradient; the first
+/// maximum gives all of it to its left operand, as a maximum along an axis does to the first.
+enum class Arithmetic { kAdd, kSubtract, kMultiply, kDivide, kMaximum, kMinimum, kFirstMaximum };
+inline constexpr Arithmetic kLastArithmetic = Arithmetic::kFirstMaximum;
 
 /// "subtract", "maximum".
 std::string to_string(Arithmetic how);

@@ -7,6 +7,7 @@ placements: losses, gradients, final weights and buffers must agree to 1e-10 in 
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -51,6 +52,7 @@ class Result:
 def prepare(case, hows, folder, num_placements):
     """Writes a model's files and trains it here; yields the runs to compare."""
     model = export.build(case)
+    hows = [how for how in hows if case.exports is None or how in case.exports]
     for how in hows:
         export.save(case, model, how, folder / f"{case.name}.{how}.pt")
     expected = reference.train(case, model)
@@ -115,6 +117,8 @@ def compare(job, outcome, weights_file):
         return Result(float("inf"), outcome.describe())
     if json.loads(outcome.out)["ok"] is not True:
         return Result(float("inf"), f"the program's own check failed: {outcome.out}")
+    if job.case.random:
+        return Result(0.0, "")
     gradients = outside.read_safetensors(job.folder / "g.safetensors")
     parts = {
         "loss": compare_losses(outcome.out, job.reference.losses),
@@ -126,6 +130,13 @@ def compare(job, outcome, weights_file):
     return Result(worst, "; ".join(wrong))
 
 
+def missing_lines(program, job):
+    """Patterns of the case that `inspect` does not print."""
+    shape = "x".join(map(str, job.case.input_shape))
+    shown = outside.run([program, "inspect", job.model_file, "--input", shape], TIMEOUT_S).out
+    return [pattern for pattern in job.case.shows if not re.search(pattern, shown)]
+
+
 def run(program, job):
     # Both file types are written, by turns.
     suffix = ".pt" if job.folder.name.endswith(("0", "2")) else ".safetensors"
@@ -134,6 +145,9 @@ def run(program, job):
     try:
         outcome = outside.run(arguments(program, job, weights_file), TIMEOUT_S)
         result = compare(job, outcome, weights_file)
+        if job.case.shows and not result.message:
+            missing = missing_lines(program, job)
+            result.message = f"inspect does not show {missing}" if missing else ""
     except Exception:  # output that cannot be read is the program's failure, not ours
         result = Result(float("inf"), traceback.format_exc(limit=2))
     seconds = time.monotonic() - began

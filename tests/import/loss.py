@@ -20,7 +20,7 @@ def as_real(target):
 
 
 def bce(logits, target):
-    return F.binary_cross_entropy_with_logits(logits, as_real(target))
+    return F.binary_cross_entropy_with_logits(logits, as_real(target).reshape(logits.shape))
 
 
 def dice(logits, target):

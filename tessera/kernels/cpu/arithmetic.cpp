@@ -28,6 +28,13 @@ void store_term(Arithmetic how, int operand, const at::Tensor& grad, const at::T
         term.div_(b).mul_(grad).neg_();
       }
       return;
+    case Arithmetic::kFirstMaximum: {
+      at::Tensor loses = scratch.take(term.sizes(), at::kBool);
+      at::lt_out(loses, a, b);
+      if (!left) loses.logical_not_();
+      term.copy_(grad).masked_fill_(loses, 0);
+      return;
+    }
     case Arithmetic::kMaximum:
     case Arithmetic::kMinimum:
       const bool smaller_loses = how == Arithmetic::kMaximum;
@@ -39,7 +46,10 @@ void store_term(Arithmetic how, int operand, const at::Tensor& grad, const at::T
   }
 }
 
-bool compares(Arithmetic how) { return how == Arithmetic::kMaximum || how == Arithmetic::kMinimum; }
+bool compares(Arithmetic how) {
+  return how == Arithmetic::kMaximum || how == Arithmetic::kMinimum ||
+         how == Arithmetic::kFirstMaximum;
+}
 
 /// Stores in `sum` the sum of `tensor` over the axes along which an operand of sum's shape was
 /// stretched to it.
@@ -71,6 +81,8 @@ std::string to_string(Arithmetic how) {
       return "maximum";
     case Arithmetic::kMinimum:
       return "minimum";
+    case Arithmetic::kFirstMaximum:
+      return "first_maximum";
   }
   throw_error<InternalError>("arithmetic {} is unknown", static_cast<int>(how));
 }
@@ -94,6 +106,7 @@ void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tenso
       at::div_out(result, a, b);
       return;
     case Arithmetic::kMaximum:
+    case Arithmetic::kFirstMaximum:
       at::maximum_out(result, a, b);
       return;
     case Arithmetic::kMinimum:

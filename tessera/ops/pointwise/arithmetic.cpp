@@ -106,6 +106,8 @@ at::Tensor reference_arithmetic(Arithmetic how, const at::Tensor& a, const at::T
       return at::maximum(a, b);
     case Arithmetic::kMinimum:
       return at::minimum(a, b);
+    case Arithmetic::kFirstMaximum:
+      return std::get<0>(at::stack(at::broadcast_tensors({a, b})).max(0));
   }
   throw_error<InternalError>("arithmetic {} is unknown", static_cast<int>(how));
 }

@@ -2,6 +2,9 @@
 
 #include <ATen/Dispatch.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "tessera/base/error.h"
 #include "tessera/base/random.h"
 #include "tessera/kernels/cpu/rows.h"
@@ -9,17 +12,52 @@
 namespace tessera {
 namespace {
 
+/// What SELU tends to for very negative numbers, without its sign.
+constexpr double kSeluLimit = 1.7580993408473766;
+
+using DropUnit = DropoutOptions::Unit;
+using DropForm = DropoutOptions::Form;
+
+/// What becomes of an element: x * factor + offset.
+struct Fate {
+  double factor = 0;
+  double offset = 0;
+};
+
+Fate fate_of_kept(const DropoutOptions& options) {
+  const double p = options.probability;
+  if (p >= 1) return {};
+  if (options.form == DropForm::kZeros) return {options.scale == 0 ? 1 / (1 - p) : options.scale};
+  const double factor = 1 / std::sqrt((kSeluLimit * kSeluLimit * p + 1) * (1 - p));
+  return {factor, kSeluLimit * factor * p};
+}
+
+/// Without anything kept, alpha dropout gives zeros, as in PyTorch.
+Fate fate_of_dropped(const DropoutOptions& options) {
+  if (options.form == DropForm::kZeros || options.probability >= 1) return {};
+  const Fate kept = fate_of_kept(options);
+  return {0, kept.offset - kSeluLimit * kept.factor};
+}
+
 class Dropout : public Op {
  public:
   explicit Dropout(const DropoutOptions& options)
-      : probability_(options.probability), scale_(probability_ < 1 ? 1 / (1 - probability_) : 0) {}
+      : options_(options), kept_(fate_of_kept(options)), dropped_(fate_of_dropped(options)) {}
 
   std::string kind() const override { return "dropout"; }
-  std::string settings() const override { return fmt::format("p {}", probability_); }
+  std::string settings() const override {
+    constexpr const char* kUnits[] = {"", ", whole channels", ", whole samples", ", whole batches"};
+    std::string text =
+        fmt::format("p {:.6g}{}", options_.probability, kUnits[static_cast<int>(options_.unit)]);
+    if (options_.form == DropForm::kAlpha) text += ", alpha";
+    return options_.scale == 0 ? text : fmt::format("{}, scale {:.6g}", text, options_.scale);
+  }
 
   ValueType infer_type(std::span<const ValueType> inputs) const override {
-    if (!(probability_ >= 0 && probability_ <= 1))
-      throw_error<InvalidInput>("probability {} must be in [0, 1]", probability_);
+    if (!(options_.probability >= 0 && options_.probability <= 1))
+      throw_error<InvalidInput>("probability {} must be in [0, 1]", options_.probability);
+    if (!std::isfinite(options_.scale))
+      throw_error<InvalidInput>("scale {} must be a finite number", options_.scale);
     if (inputs[0].element != Element::kReal)
       throw_error<InvalidInput>("the input holds labels; give real numbers");
     return inputs[0];
@@ -28,20 +66,30 @@ class Dropout : public Op {
   bool cheap_to_recompute() const override { return true; }
 
   void forward(KernelArgs& args) const override {
-    apply_mask(args, args.inputs[0].view(args.out_box), args.output.view(args.out_box));
+    apply_mask(args, args.inputs[0].view(args.out_box), args.output.view(args.out_box), kept_,
+               dropped_);
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (args.grad_inputs[0].tensor.defined())
-      apply_mask(args, args.grad_output.tensor, args.grad_inputs[0].tensor);
+      apply_mask(args, args.grad_output.tensor, args.grad_inputs[0].tensor, {kept_.factor},
+                 {dropped_.factor});
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
+    const at::Tensor& x = args.inputs[0];
     const RandomKey key = mask_key(args.seed, *args.name, args.step);
-    at::Tensor mask = at::empty(args.inputs[0].sizes(), at::kDouble);
-    double* factors = mask.data_ptr<double>();
-    for (int64_t i = 0; i < mask.numel(); ++i) factors[i] = factor(key, i);
-    return args.inputs[0] * mask.to(args.inputs[0].scalar_type());
+    Shape shape = x.sizes().vec();
+    std::fill(shape.begin() + num_drawn_axes(x.dim()), shape.end(), 1);
+    at::Tensor factor = at::empty(shape, at::kDouble), offset = at::empty(shape, at::kDouble);
+    for (int64_t i = 0; i < factor.numel(); ++i) {
+      const Fate& fate =
+          key.uniform(static_cast<uint64_t>(i)) >= options_.probability ? kept_ : dropped_;
+      factor.data_ptr<double>()[i] = fate.factor;
+      offset.data_ptr<double>()[i] = fate.offset;
+    }
+    const at::Tensor scaled = x * factor.to(x.scalar_type());
+    return options_.form == DropForm::kZeros ? scaled : scaled + offset.to(x.scalar_type());
   }
 
  private:
@@ -49,19 +97,36 @@ class Dropout : public Op {
     return RandomKey(seed).with(name).with(static_cast<uint64_t>(step));
   }
 
-  double factor(const RandomKey& key, int64_t global_index) const {
-    const bool kept = key.uniform(static_cast<uint64_t>(global_index)) >= probability_;
-    return static_cast<double>(kept) * scale_;  // no branch: it would be mispredicted
+  /// Along the first axes every position has a draw of its own.
+  int64_t num_drawn_axes(int64_t num_axes) const {
+    constexpr int64_t kDrawn[] = {5, 2, 1, 0};
+    return std::min(num_axes, kDrawn[static_cast<int>(options_.unit)]);
   }
 
-  void apply_mask(const KernelArgs& args, const at::Tensor& from, const at::Tensor& to) const {
+  /// The index of an element's draw is the sum of its positions times these.
+  Shape draw_strides(const Shape& shape) const {
+    Shape strides(shape.size(), 0);
+    int64_t stride = 1;
+    for (int64_t axis = num_drawn_axes(std::ssize(shape)) - 1; axis >= 0; --axis) {
+      strides[axis] = stride;
+      stride *= shape[axis];
+    }
+    return strides;
+  }
+
+  void apply_mask(const KernelArgs& args, const at::Tensor& from, const at::Tensor& to,
+                  const Fate& kept, const Fate& dropped) const {
     const Box& box = args.out_box;
-    const Shape global_strides = row_major_strides(args.types->output.shape());
+    const Shape strides = draw_strides(args.types->output.shape());
     const RandomKey key = mask_key(args.seed, *args.name, args.step);
     int64_t first_index = 0;
     for (int axis = 0; axis < box.num_axes(); ++axis)
-      first_index += box[axis].begin * global_strides[axis];
+      first_index += box[axis].begin * strides[axis];
     AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "dropout", [&] {
+      const scalar_t factors[] = {static_cast<scalar_t>(dropped.factor),
+                                  static_cast<scalar_t>(kept.factor)};
+      const scalar_t offsets[] = {static_cast<scalar_t>(dropped.offset),
+                                  static_cast<scalar_t>(kept.offset)};
       const scalar_t* source = from.data_ptr<scalar_t>();
       scalar_t* target = to.data_ptr<scalar_t>();
       const int64_t row_size = from.sizes().back();
@@ -69,23 +134,20 @@ class Dropout : public Op {
       parallel_rows(from.sizes(), [&](int64_t, const RowIndex& row) {
         const scalar_t* x = source + row_offset(row, from.strides());
         scalar_t* y = target + row_offset(row, to.strides());
-        const int64_t row_index = first_index + row_offset(row, global_strides);
-        for (int64_t i = 0; i < row_size; ++i)
-          y[i * target_stride] =
-              x[i * source_stride] * static_cast<scalar_t>(factor(key, row_index + i));
+        const int64_t row_index = first_index + row_offset(row, strides);
+        for (int64_t i = 0; i < row_size; ++i) {
+          const auto index = static_cast<uint64_t>(row_index + i * strides.back());
+          const bool stays = key.uniform(index) >= options_.probability;
+          // An index instead of a branch, which would be mispredicted.
+          y[i * target_stride] = x[i * source_stride] * factors[stays] + offsets[stays];
+        }
       });
     });
   }
 
-  static Shape row_major_strides(const Shape& shape) {
-    Shape strides(shape.size(), 1);
-    for (size_t axis = shape.size() - 1; axis > 0; --axis)
-      strides[axis - 1] = strides[axis] * shape[axis];
-    return strides;
-  }
-
-  double probability_;
-  double scale_;
+  DropoutOptions options_;
+  Fate kept_;
+  Fate dropped_;
 };
 
 }  // namespace

@@ -182,6 +182,15 @@ const Entry kEntries[] = {
     {F::kClamp, "clamp", Runs::kInTiles, Keeps::kInput, "low", "high", 2,
      [](In x, const Options& o, Out y) { at::clamp_out(y, x, o.a, o.b); }, clamp_gradient,
      [](In x, const Options& o) { return at::clamp(x, o.a, o.b); }},
+    {F::kNormRoot, "norm_root", Runs::kInTiles, Keeps::kOutput, nullptr, nullptr, 1,
+     [](In x, const Options&, Out y) { at::sqrt_out(y, x); },
+     [](In y, In dy, const Options&, Out dx) {
+       at::div_out(dx, dy, y).mul_(0.5).masked_fill_(y == 0, 0);
+     },
+     [](In x, const Options&) {
+       const at::Tensor zero = x == 0;
+       return at::sqrt(x.masked_fill(zero, 1)).masked_fill(zero, 0);
+     }},
 };
 
 const Entry& entry_of(F function) {

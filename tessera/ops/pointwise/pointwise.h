@@ -49,7 +49,9 @@ enum class PointwiseFunction {
   kCos,
   kAffine,
   kClamp,
+  kNormRoot,  // the root in a norm: its gradient at 0 is 0
 };
+inline constexpr PointwiseFunction kLastPointwiseFunction = PointwiseFunction::kNormRoot;
 
 /// What a and b are, by function; others ignore them:
 ///   leaky_relu      a = slope

@@ -1,4 +1,5 @@
 #include "tessera/ops/pool/pool_geometry.h"
+#include <algorithm>
 
 #include "tessera/base/error.h"
 #include "tessera/geometry/divide.h"
@@ -138,11 +139,14 @@ Window PoolGeometry::window(int spatial_index, int num_spatial) const {
 }
 
 std::string PoolGeometry::settings() const {
+  const auto differs = [](const std::vector<int64_t>& sizes, int64_t usual) {
+    return std::any_of(sizes.begin(), sizes.end(), [=](int64_t size) { return size != usual; });
+  };
   std::string text = sizes_text(options_.kernel);
   if (!options_.stride.empty()) text += fmt::format(", stride {}", sizes_text(options_.stride));
-  if (options_.padding != std::vector<int64_t>(options_.padding.size(), 0))
+  if (differs(options_.padding, 0))
     text += fmt::format(", padding {}", sizes_text(options_.padding));
-  if (options_.dilation != std::vector<int64_t>(options_.dilation.size(), 1))
+  if (differs(options_.dilation, 1))
     text += fmt::format(", dilation {}", sizes_text(options_.dilation));
   if (options_.ceil_mode) text += ", ceil";
   return text;

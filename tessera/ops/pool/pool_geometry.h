@@ -53,9 +53,9 @@ class PoolGeometry {
   std::vector<int64_t> stride(int num_spatial) const;
   std::vector<int64_t> padding(int num_spatial) const;
   std::vector<int64_t> dilation(int num_spatial) const;
+  Window window(int spatial_index, int num_spatial) const;
 
  private:
-  Window window(int spatial_index, int num_spatial) const;
   PoolOptions options_;
 };
 

@@ -20,6 +20,9 @@ class Case:
     output_weights: Optional[Tuple[float, ...]]
     target_per_output: bool  # else one target, which PyTorch and Tessera resize for each output
     float32: bool  # the file holds float32, as most users' do; it is still trained in float64
+    random: bool  # draws masks, which are not PyTorch's: only the program's own oracle can judge
+    shows: Tuple[str, ...]  # patterns of lines that `inspect` must print
+    exports: Optional[Tuple[str, ...]]  # how it can be exported; None: in every way
 
     @property
     def num_axes(self):
@@ -37,12 +40,25 @@ def case(
     output_weights=None,
     target_per_output=False,
     float32=False,
+    random=False,
+    shows=(),
+    exports=None,
 ):
     def register(module_class):
         key = name or snake_case(module_class.__name__)
         assert key not in CASES, f"two test models are called {key}"
         CASES[key] = Case(
-            key, module_class, input_shape, loss, train, output_weights, target_per_output, float32
+            key,
+            module_class,
+            input_shape,
+            loss,
+            train,
+            output_weights,
+            target_per_output,
+            float32,
+            random,
+            shows,
+            exports,
         )
         return module_class
 

@@ -148,7 +148,7 @@ class FeaturesToImage(nn.Module):
         return self.decoder(F.interpolate(x, scale_factor=2.0))
 
 
-@case((4, 2, 9, 10), loss="mse")
+@case((4, 2, 9, 10), loss="bce")
 class OneNumberEach(nn.Module):
     """A critic whose output is a vector with a number for each sample."""
 

@@ -155,13 +155,6 @@ class RandomNoise(Conv):
         return x + torch.rand_like(x)
 
 
-@network(["aten::full_like", "aten::bernoulli"])
-class StochasticDepth(Conv):
-    def forward(self, x):
-        x = self.conv(x)
-        return x * torch.bernoulli(torch.full_like(x, 0.5))
-
-
 @network(["aten::unfold", "aten::im2col"])
 class Unfold(Conv):
     def forward(self, x):
@@ -188,18 +181,6 @@ class OneHot(Conv):
 class Quantizes(Conv):
     def forward(self, x):
         return torch.quantize_per_tensor(self.conv(x), 0.1, 0, torch.qint8).dequantize()
-
-
-@network(["aten::max_pool2d_with_indices", "aten::max_unpool2d"], exports=("trace",))
-class Unpool(Conv):
-    def __init__(self):
-        super().__init__()
-        self.pool = nn.MaxPool2d(2, return_indices=True)
-        self.unpool = nn.MaxUnpool2d(2)
-
-    def forward(self, x):
-        y, indices = self.pool(self.conv(x))
-        return self.unpool(y, indices)
 
 
 @network(["aten::to", "dtype", "float16", "half"])

@@ -16,21 +16,6 @@ def scripted(words, **others):
     return network(words, exports=("script",), points_to_source=False, **others)
 
 
-@scripted(["expanded"])
-class SumOfExpanded(Conv):
-    def forward(self, x):
-        y = self.conv(x)
-        g = y.mean([2, 3], keepdim=True)
-        return (g.expand_as(y) + g.expand_as(y)).sum([2, 3])
-
-
-@scripted(["expanded"])
-class SquareOfExpanded(Conv):
-    def forward(self, x):
-        y = self.conv(x)
-        return y.mean([2, 3], keepdim=True).expand_as(y) ** 2
-
-
 @scripted(["in place"])
 class CopyInAnotherLayout(Conv):
     def forward(self, x):

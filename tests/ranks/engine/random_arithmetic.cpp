@@ -79,7 +79,8 @@ class ArithmeticMaker {
     const bool may_choose = graph_.type(other).shape() == type().shape();
     const Arithmetic how =
         may_choose && draw_.chance(0.4)
-            ? draw_.one_of<Arithmetic>({Arithmetic::kMaximum, Arithmetic::kMinimum})
+            ? draw_.one_of<Arithmetic>(
+                  {Arithmetic::kMaximum, Arithmetic::kMinimum, Arithmetic::kFirstMaximum})
             : smooth();
     return combine(x_, other, how);
   }
@@ -153,15 +154,16 @@ class ArithmeticMaker {
   }
 
   ValueId with_parameter() {
-    const auto how =
-        draw_.one_of<Arithmetic>({Arithmetic::kAdd, Arithmetic::kSubtract, Arithmetic::kMultiply,
-                                  Arithmetic::kDivide, Arithmetic::kMaximum, Arithmetic::kMinimum});
+    const auto how = draw_.one_of<Arithmetic>(
+        {Arithmetic::kAdd, Arithmetic::kSubtract, Arithmetic::kMultiply, Arithmetic::kDivide,
+         Arithmetic::kMaximum, Arithmetic::kMinimum, Arithmetic::kFirstMaximum});
     ParameterOperand operand{.shape = parameter_shape()};
     if (draw_.chance(0.4)) operand.side = ParameterOperand::Side::kLeft;
     if (draw_.chance(0.3))
       operand.role = draw_.chance(0.5) ? ParameterRole::kFrozen : ParameterRole::kBuffer;
     operand.initial = {Initial::Kind::kUniform, 1};
-    if (how == Arithmetic::kMaximum || how == Arithmetic::kMinimum)
+    if (how == Arithmetic::kMaximum || how == Arithmetic::kMinimum ||
+        how == Arithmetic::kFirstMaximum)
       operand.shape = whole_map();  // see of_two_images
     if (how == Arithmetic::kDivide) {
       operand.side = ParameterOperand::Side::kRight;

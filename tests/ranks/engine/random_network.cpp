@@ -15,6 +15,7 @@
 #include "tessera/ops/pointwise/dropout.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/pool/global_pool.h"
+#include "tessera/ops/pool/max_unpool.h"
 #include "tessera/ops/pool/pooling.h"
 #include "tessera/ops/shape/concat.h"
 #include "tessera/ops/shape/flatten.h"
@@ -104,7 +105,7 @@ class NetworkMaker {
       case 9:
         return pad(graph_, pick(), name("pad"), {per_axis(-2, 3), per_axis(-2, 3)});
       case 10:
-        return dropout(graph_, pick(), name("dropout"), {0.3});
+        return random_dropout(pick());
       case 11:
         return random_merge(/*concatenate=*/false);
       case 12:
@@ -152,6 +153,18 @@ class NetworkMaker {
     return transposed_convolution(graph_, x, name("up"), options);
   }
 
+  ValueId random_dropout(ValueId x) {
+    using Unit = DropoutOptions::Unit;
+    using Form = DropoutOptions::Form;
+    const auto units = {Unit::kElement, Unit::kElement, Unit::kChannel, Unit::kSample,
+                        Unit::kBatch};
+    return dropout(graph_, x, name("dropout"),
+                   {.probability = 0.3,
+                    .unit = draw_.one_of<Unit>(units),
+                    .form = chance(0.2) ? Form::kAlpha : Form::kZeros,
+                    .scale = chance(0.2) ? 1 : 0.0});
+  }
+
   ValueId random_norm(ValueId x) {
     BatchNormOptions options;
     if (chance(0.2)) options.statistics = BatchNormOptions::Statistics::kRunning;
@@ -173,11 +186,19 @@ class NetworkMaker {
     options.ceil_mode = chance(0.4);
     if (chance(0.5)) {
       if (chance(0.3)) options.dilation = per_axis(1, 2);
-      return max_pool(graph_, x, name("max"), options);
+      const ValueId pooled = max_pool(graph_, x, name("max"), options);
+      return chance(0.7) ? pooled : random_unpool(pooled, x, options);
     }
     options.count_include_pad = chance(0.5);
     if (chance(0.2)) options.divisor_override = integer(1, 5);
     return average_pool(graph_, x, name("average"), options);
+  }
+
+  /// Of what is no longer the maximum itself, so that overlapping windows disagree.
+  ValueId random_unpool(ValueId pooled, ValueId x, const PoolOptions& options) {
+    const ValueId scaled = batch_norm(graph_, pooled, name("between"), {});
+    const ValueId back = max_unpool(graph_, scaled, x, name("unpool"), options);
+    return add(graph_, back, x, name("unpool_sum"));
   }
 
   ValueId random_interpolation(ValueId x) {

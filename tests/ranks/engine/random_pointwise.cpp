@@ -67,6 +67,7 @@ class PointwiseMaker {
       case F::kLog:
       case F::kLog1p:
       case F::kSqrt:
+      case F::kNormRoot:
       case F::kRsqrt:
       case F::kReciprocal:
         return positive(x);

@@ -65,7 +65,8 @@ Recording recording_of_all() {
   x = group_norm(graph, x, "gn", {.groups = 3, .epsilon = 1e-4});
   x = instance_norm(graph, x, "in", {.momentum = 0.2, .affine = true, .track_running = true});
   x = layer_norm(graph, x, "ln", {.over = LayerNormOptions::Over::kSample, .epsilon = 1e-4});
-  x = dropout(graph, x, "drop", {0.25});
+  x = dropout(graph, x, "drop",
+              {0.25, DropoutOptions::Unit::kSample, DropoutOptions::Form::kZeros, 1.5});
   x = pointwise(graph, x, "act", {PointwiseFunction::kHardtanh, -1, 6});
   x = prelu(graph, x, "prelu", {6, 0.1});
   x = relu(graph, x, "relu");
@@ -77,7 +78,10 @@ Recording recording_of_all() {
   pool.kernel = {2, 2};
   pool.stride = {2, 2};
   pool.ceil_mode = true;
+  const ValueId fine = x;
   x = max_pool(graph, x, "max", pool);
+  const ValueId back = max_unpool(graph, x, fine, "unmax", pool);
+  x = max_pool(graph, back, "max again", pool);
   pool.count_include_pad = false;
   pool.padding = {1};
   x = average_pool(graph, x, "mean", pool);

@@ -60,7 +60,8 @@ PointwiseOptions draw_options(Draw& draw, F function) {
 
 bool needs_positive(F function) {
   return function == F::kLog || function == F::kLog1p || function == F::kSqrt ||
-         function == F::kRsqrt || function == F::kReciprocal || function == F::kPower;
+         function == F::kNormRoot || function == F::kRsqrt || function == F::kReciprocal ||
+         function == F::kPower;
 }
 
 std::shared_ptr<const Op> make_op(const PointwiseOptions& options) {
@@ -226,7 +227,7 @@ TEST(ActivationRules, FunctionsAreFoundByKind) {
     kinds.insert(description.kind);
     EXPECT_EQ(pointwise_function_called(description.kind), description.function);
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(F::kClamp) + 1);
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(kLastPointwiseFunction) + 1);
   EXPECT_EQ(pointwise_function_called("relu"), std::nullopt);
   EXPECT_EQ(make_op({F::kNegate})->kind(), "neg");
   EXPECT_EQ(make_op({F::kHardtanh, 0, 6})->settings(), "low 0, high 6");
@@ -281,6 +282,15 @@ TEST(Pointwise, ThreadsTakeOverTheInferenceModeOfTheirCaller) {
   const Results results = run_kernels(*make_op({F::kSigmoid}), x, into);
   at::set_num_threads(before);
   EXPECT_TRUE(results.output.allclose(at::sigmoid(x), 1e-14, 1e-14));
+}
+
+TEST(NormRoot, HasNoGradientAtZero) {
+  const at::Tensor x = at::tensor({0.0, 4.0, 0.0, 9.0}, at::kDouble).view({1, 1, 4});
+  const auto op = make_op({F::kNormRoot});
+  const Results ours = run_kernels(*op, x);
+  expect_same(ours, run_autograd(*op, x));
+  const at::Tensor expected = at::tensor({0.0, 0.25, 0.0, 1 / 6.0}, at::kDouble).view({1, 1, 4});
+  EXPECT_TRUE(at::allclose(ours.gradient, expected));
 }
 
 }  // namespace

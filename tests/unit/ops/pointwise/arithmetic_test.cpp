@@ -13,8 +13,9 @@
 namespace tessera::arithmetic_test {
 namespace {
 
-constexpr Arithmetic kAll[] = {Arithmetic::kAdd,    Arithmetic::kSubtract, Arithmetic::kMultiply,
-                               Arithmetic::kDivide, Arithmetic::kMaximum,  Arithmetic::kMinimum};
+constexpr Arithmetic kAll[] = {
+    Arithmetic::kAdd,     Arithmetic::kSubtract, Arithmetic::kMultiply,    Arithmetic::kDivide,
+    Arithmetic::kMaximum, Arithmetic::kMinimum,  Arithmetic::kFirstMaximum};
 
 Shape random_shape(Draw& draw) {
   Shape shape{draw.between(1, 3), draw.between(1, 4)};
@@ -80,9 +81,9 @@ TEST_P(ArithmeticOps, OfAValueAndItself) {
 }
 
 // Integers, so that many elements are equal.
-TEST_P(ArithmeticOps, TiesShareTheGradient) {
+TEST_P(ArithmeticOps, TiesShareTheGradientOrTheFirstHasIt) {
   const Shape shape = random_shape(draw);
-  for (Arithmetic how : {Arithmetic::kMaximum, Arithmetic::kMinimum}) {
+  for (Arithmetic how : {Arithmetic::kMaximum, Arithmetic::kMinimum, Arithmetic::kFirstMaximum}) {
     arithmetic(graph, value(shape), value(stretchable(draw, shape, 2)), "op", how);
     const Node& node = graph.nodes().back();
     const at::Tensor a = draw.uniform(shape, -1.5, 1.5).round();

@@ -109,6 +109,27 @@ TEST_P(Pointwise, Dropout) {
   check();
 }
 
+TEST_P(Pointwise, DropoutOfChannelsSamplesAndBatches) {
+  using Unit = DropoutOptions::Unit;
+  const double probabilities[] = {0, 0.3, 0.7, 1};
+  const Unit units[] = {Unit::kChannel, Unit::kSample, Unit::kBatch};
+  dropout(graph, image(random_shape(engine)), "dropout",
+          {.probability = probabilities[GetParam() % 4],
+           .unit = units[GetParam() % 3],
+           .scale = GetParam() % 2 == 0 ? 0 : 0.8});
+  check();
+}
+
+TEST_P(Pointwise, AlphaDropout) {
+  const double probabilities[] = {0, 0.3, 0.7, 1};
+  dropout(graph, image(random_shape(engine)), "dropout",
+          {.probability = probabilities[GetParam() % 4],
+           .unit = GetParam() % 2 == 0 ? DropoutOptions::Unit::kElement
+                                       : DropoutOptions::Unit::kChannel,
+           .form = DropoutOptions::Form::kAlpha});
+  check();
+}
+
 TEST_F(PointwiseRules, OnlyReluIsRelu) {
   const ValueId x = image({1, 2, 3, 4});
   relu(graph, x, "relu");
@@ -170,6 +191,40 @@ TEST_F(PointwiseRules, DropoutMaskIsOfNameStepAndSeed) {
   EXPECT_FALSE(at::equal(first, run("drop", 1, 1)));
   EXPECT_NEAR(first.ne(0).to(at::kDouble).mean().item<double>(), 0.75, 0.02);
   EXPECT_NEAR(first.max().item<double>(), 1 / 0.75, 1e-15);
+}
+
+/// The mask has one draw for each unit, and units differ.
+TEST_F(PointwiseRules, DropoutDropsWholeUnits) {
+  using Unit = DropoutOptions::Unit;
+  const auto mask = [&](Unit unit) {
+    Graph one;
+    const ValueId x = one.add_input("x", ValueType::image({40, 30, 3, 4}));
+    dropout(one, x, "drop", {.probability = 0.25, .unit = unit});
+    return one.node(0).op->reference(
+        {&one.node(0).name, 1, 0, {at::ones({40, 30, 3, 4}, at::kDouble)}, {}, {}});
+  };
+  const at::Tensor channels = mask(Unit::kChannel), samples = mask(Unit::kSample);
+  EXPECT_TRUE(at::equal(channels, channels.narrow(2, 0, 1).narrow(3, 0, 1).expand_as(channels)));
+  EXPECT_NEAR(channels.ne(0).to(at::kDouble).mean().item<double>(), 0.75, 0.05);
+  EXPECT_TRUE(at::equal(
+      samples, samples.narrow(1, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).expand_as(samples)));
+  const double kept = samples.ne(0).to(at::kDouble).mean().item<double>();
+  EXPECT_GT(kept, 0.4);
+  EXPECT_LT(kept, 0.99);
+  const at::Tensor all = mask(Unit::kBatch);
+  EXPECT_TRUE(at::equal(all, all.flatten()[0].expand_as(all)));
+}
+
+/// Mean 0 and variance 1 stay.
+TEST_F(PointwiseRules, AlphaDropoutKeepsMeanAndVariance) {
+  dropout(graph, image({4, 8, 64, 64}), "drop",
+          {.probability = 0.25, .form = DropoutOptions::Form::kAlpha});
+  const std::string name = "drop";
+  at::manual_seed(1);
+  const at::Tensor y =
+      graph.node(0).op->reference({&name, 1, 0, {at::randn({4, 8, 64, 64}, at::kDouble)}, {}, {}});
+  EXPECT_NEAR(y.mean().item<double>(), 0, 0.01);
+  EXPECT_NEAR(y.var().item<double>(), 1, 0.02);
 }
 
 }  // namespace
