@@ -20,7 +20,10 @@ struct Names {
 
 Symbols affine(Call& call, const TensorPointer& x, const std::string& kind, double a, double b) {
   const PointwiseOptions options{Function::kAffine, a, b};
-  return call.result_like(pointwise(call.graph(), x->value, call.name(kind), options), *x);
+  const ValueId of = x->value;
+  const ValueId result = pointwise(call.graph(), of, call.name(kind), options);
+  if (b == 0) call.interpreter().scalings()[result] = {of, a};
+  return call.result_like(result, *x);
 }
 
 /// The value times `factor`, for add's and sub's alpha.
