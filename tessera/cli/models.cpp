@@ -20,6 +20,8 @@ const char* role_name(ParameterRole role) {
       return "frozen";
     case ParameterRole::kBuffer:
       return "buffer";
+    case ParameterRole::kDerived:
+      return "derived";
   }
   return "";
 }

@@ -1,5 +1,7 @@
 #include "tessera/graph/graph.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/base/random.h"
 
@@ -51,7 +53,8 @@ ParameterId Graph::add_parameter(const Parameter& parameter) {
   const Parameter& known = parameters_[found->second];
   const bool roles_agree =
       known.role == parameter.role ||
-      (known.role == ParameterRole::kFrozen && parameter.role == ParameterRole::kTrainable);
+      (parameter.role == ParameterRole::kTrainable &&
+       (known.role == ParameterRole::kFrozen || known.role == ParameterRole::kDerived));
   if (known.shape != parameter.shape)
     throw_error<InvalidInput>("[graph] parameter {} is {} and cannot be shared as {}", known.name,
                               to_string(known.shape), to_string(parameter.shape));
@@ -61,6 +64,19 @@ ParameterId Graph::add_parameter(const Parameter& parameter) {
         "give each its own",
         known.name);
   return found->second;
+}
+
+void Graph::add_derivation(const Derivation& derivation) {
+  const auto role = [&](ParameterId id) {
+    TESSERA_CHECK(id >= 0 && id < std::ssize(parameters_), "there is no parameter {}", id);
+    return parameters_[id].role;
+  };
+  TESSERA_CHECK(role(derivation.result) == ParameterRole::kDerived, "{} is not derived",
+                parameters_[derivation.result].name);
+  for (ParameterId source : derivation.sources)
+    TESSERA_CHECK(role(source) != ParameterRole::kDerived, "{} is derived itself",
+                  parameters_[source].name);
+  derivations_.push_back(derivation);
 }
 
 void Graph::add_parameter_alias(const std::string& alias, ParameterId parameter) {
@@ -101,10 +117,14 @@ int64_t Graph::num_trainable() const {
   return total;
 }
 
+bool Graph::is_trained(ParameterId parameter) const {
+  const ParameterRole role = parameters_[parameter].role;
+  return role == ParameterRole::kTrainable || role == ParameterRole::kDerived;
+}
+
 bool Graph::has_trainable(const Node& node) const {
-  for (ParameterId id : node.parameters)
-    if (parameters_[id].role == ParameterRole::kTrainable) return true;
-  return false;
+  return std::any_of(node.parameters.begin(), node.parameters.end(),
+                     [&](ParameterId id) { return is_trained(id); });
 }
 
 at::Tensor initial_value(const Parameter& parameter, uint64_t seed) {

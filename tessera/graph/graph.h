@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/graph/derivation.h"
 #include "tessera/graph/op.h"
 #include "tessera/graph/value_type.h"
 
@@ -24,9 +25,11 @@ using ParameterId = int;
 
 enum class ParameterRole {
   kTrainable,
-  kFrozen,  // a weight that the optimiser leaves alone and that gets no gradient
-  kBuffer,  // running statistics: not differentiated, equal on all ranks by construction
+  kFrozen,   // a weight that the optimiser leaves alone and that gets no gradient
+  kBuffer,   // running statistics: not differentiated, equal on all ranks by construction
+  kDerived,  // computed from others at the beginning of a step (derivation.h); it has a gradient
 };
+inline constexpr ParameterRole kLastParameterRole = ParameterRole::kDerived;
 
 /// How a parameter starts: as a function of (seed, name, global index), or as given.
 struct Initial {
@@ -71,9 +74,11 @@ struct Node {
 class Graph {
  public:
   ValueId add_input(const std::string& name, const ValueType& type);
-  /// Parameters are shared by naming one twice; then shapes and roles must agree, but a frozen one
-  /// may stand where a trainable one is asked for.
+  /// Parameters are shared by naming one twice; then shapes and roles must agree, but a frozen or
+  /// derived one may stand where a trainable one is asked for.
   ParameterId add_parameter(const Parameter& parameter);
+  /// Says how a parameter with the role kDerived, which is there, is computed.
+  void add_derivation(const Derivation& derivation);
   /// Gives a parameter a second name, by which the builders of operators find it: an imported
   /// weight keeps the name that it has in its file.
   void add_parameter_alias(const std::string& alias, ParameterId parameter);
@@ -88,12 +93,15 @@ class Graph {
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<Derivation>& derivations() const { return derivations_; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   const Value& value(ValueId id) const { return values_[id]; }
   const ValueType& type(ValueId id) const { return values_[id].type; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   int64_t num_trainable() const;
+  /// Whether it gets a gradient.
+  bool is_trained(ParameterId parameter) const;
   /// Whether a parameter of the node gets a gradient.
   bool has_trainable(const Node& node) const;
 
@@ -101,6 +109,7 @@ class Graph {
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::vector<Parameter> parameters_;
+  std::vector<Derivation> derivations_;
   std::map<std::string, ParameterId> parameter_ids_;  // by name and alias
   std::set<std::string> node_names_;
   std::vector<ValueId> inputs_;

@@ -18,6 +18,20 @@ at::Tensor gradient_or_zeros(const at::Tensor& leaf) {
   return leaf.grad().defined() ? leaf.grad().detach() : at::zeros_like(leaf.detach());
 }
 
+/// Puts computed weights among the leaves, as functions of the others.
+void derive_weights(const Graph& graph, std::vector<at::Tensor>& parameters,
+                    std::vector<at::Tensor>& leaves) {
+  for (const Derivation& derivation : graph.derivations()) {
+    const Derived derived =
+        derive(derivation, pick(leaves, derivation.sources), DerivationMode::kTrain);
+    leaves[derivation.result] = derived.result;
+    at::NoGradGuard no_gradients;
+    parameters[derivation.result].copy_(derived.result);
+    for (const auto& [source, value] : derived.updates)
+      parameters[derivation.sources[source]].copy_(value);
+  }
+}
+
 }  // namespace
 
 ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>& inputs,
@@ -35,6 +49,7 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
     leaves.push_back(trainable ? parameters[id].detach().clone().requires_grad_(true)
                                : parameters[id]);
   }
+  derive_weights(graph, parameters, leaves);
 
   at::Tensor loss;
   for (const Node& node : graph.nodes()) {
@@ -65,8 +80,9 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
                                          ? gradient_or_zeros(values[input])
                                          : at::Tensor());
   for (size_t id = 0; id < leaves.size(); ++id)
-    result.gradients.push_back(leaves[id].requires_grad() ? gradient_or_zeros(leaves[id])
-                                                          : at::Tensor());
+    result.gradients.push_back(leaves[id].is_leaf() && leaves[id].requires_grad()
+                                   ? gradient_or_zeros(leaves[id])
+                                   : at::Tensor());
   return result;
 }
 

@@ -10,6 +10,9 @@ Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const R
   Graph result;
   std::vector<ValueId> ids(graph.values().size(), -1);
   for (const Parameter& parameter : parameters) result.add_parameter(parameter);
+  for (const Derivation& derivation : graph.derivations())
+    if (parameters[derivation.result].role == ParameterRole::kDerived)
+      result.add_derivation(derivation);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const ValueId input = graph.inputs()[i];
     if (keep_input[i]) ids[input] = result.add_input(graph.value(input).name, graph.type(input));
@@ -47,9 +50,12 @@ std::vector<Parameter> freeze_unread(const Graph& graph, const std::vector<bool>
   for (const Node& node : graph.nodes())
     if (live[node.output])
       for (ParameterId id : node.parameters) read[id] = true;
+  for (const Derivation& derivation : graph.derivations())
+    for (ParameterId source : derivation.sources)
+      if (read[derivation.result]) read[source] = true;
   std::vector<Parameter> parameters = graph.parameters();
   for (size_t id = 0; id < parameters.size(); ++id)
-    if (!read[id] && parameters[id].role == ParameterRole::kTrainable)
+    if (!read[id] && graph.is_trained(static_cast<ParameterId>(id)))
       parameters[id].role = ParameterRole::kFrozen;
   return parameters;
 }

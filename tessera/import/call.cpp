@@ -5,6 +5,7 @@
 #include "tessera/import/arrange.h"
 #include "tessera/import/repeat.h"
 #include "tessera/import/source_place.h"
+#include "tessera/import/weight_expression.h"
 
 namespace tessera {
 
@@ -180,27 +181,32 @@ std::optional<WeightSymbol> Call::weight(const std::string& name) {
   if (!has(name)) return std::nullopt;
   const Symbol& symbol = (*this)[name];
   if (const auto* weight = std::get_if<WeightSymbol>(&symbol)) return *weight;
+  if (const auto* computed = std::get_if<std::shared_ptr<ComputedSymbol>>(&symbol))
+    return interpreter_.derive((*computed)->expression);
   const auto* constant = std::get_if<c10::IValue>(&symbol);
   if (constant && constant->isTensor()) return interpreter_.constant(constant->toTensor());
-  refuse(
-      fmt::format("argument '{}' is {}; it must be a weight of the module itself, since weights "
-                  "that are computed in forward() are not supported",
-                  name, describe(symbol)));
+  refuse(fmt::format(
+      "argument '{}' is {}; it must be a weight of the module, or computed from weights "
+      "alone",
+      name, describe(symbol)));
 }
 
 std::string Call::name(const std::string& kind) const {
   return interpreter_.node_name(node_, kind);
 }
 
-std::string Call::bind_weights(const std::string& kind, const std::vector<Binding>& bindings) {
+std::string Call::bind_weights(const std::string& kind, std::vector<Binding> bindings) {
   // The usual case: a module's own weights, enc.0.weight and enc.0.bias.
   std::string prefix;
   bool usual = true;
-  for (const Binding& binding : bindings) {
+  for (Binding& binding : bindings) {
     if (!binding.weight) continue;
-    if (binding.weight->view != binding.weight->tensor.sizes().vec())
-      refuse(fmt::format("takes {} in another shape than it is stored in; store it in that shape",
-                         binding.weight->name));
+    if (binding.weight->view != binding.weight->tensor.sizes().vec()) {
+      if (binding.role != ParameterRole::kTrainable)
+        refuse(fmt::format("takes {} in another shape than it is stored in; store it in that shape",
+                           binding.weight->name));
+      binding.weight = interpreter_.derive(expression_of(*binding.weight));
+    }
     const std::string ending = "." + binding.suffix;
     const std::string& full = binding.weight->name;
     const std::string own =

@@ -50,6 +50,8 @@ class Call {
     const int index = index_of(name);
     return index < 0 ? nullptr : std::get_if<Kind>(&arguments_[index]);
   }
+  const std::vector<Symbol>& arguments() const { return arguments_; }
+  const torch::jit::Node& node() const { return node_; }
   /// The same call with another argument.
   Call with(const std::string& name, Symbol argument) const;
   /// The axis that the code means, in the code's order; negative counts from the end.
@@ -79,7 +81,7 @@ class Call {
     ParameterRole role = ParameterRole::kTrainable;
   };
   /// Puts the weights into the graph and gives a node name under which a builder finds them.
-  std::string bind_weights(const std::string& kind, const std::vector<Binding>& bindings);
+  std::string bind_weights(const std::string& kind, std::vector<Binding> bindings);
 
   /// A new tensor; for an in-place operator, the changed first argument.
   Symbols result(ValueId value);

@@ -67,7 +67,8 @@ void add_unread_weights(const torch::jit::Module& module, Reading* reading) {
     if (!tensor.defined() || !tensor.is_floating_point() || tensor.layout() != at::kStrided) return;
     for (const Parameter& parameter : reading->recording.graph().parameters()) {
       if (parameter.name == name) return;
-      if (!parameter.initial.given.is_alias_of(tensor)) continue;
+      const at::Tensor& given = parameter.initial.given;  // derived weights have none
+      if (!given.defined() || !given.is_alias_of(tensor)) continue;
       reading->ties[name] = parameter.name;
       return;
     }

@@ -9,6 +9,7 @@
 #include "tessera/import/list_operators.h"
 #include "tessera/import/operators.h"
 #include "tessera/import/source_place.h"
+#include "tessera/import/weight_expression.h"
 
 namespace tessera {
 namespace {
@@ -235,7 +236,7 @@ void Interpreter::run_operator(const Node& node) {
       return;
     }
     Call call(node, std::move(arguments), *this);
-    for (const auto& run : {run_on_made, run_on_indices})
+    for (const auto& run : {run_on_weights, run_on_made, run_on_indices})
       if (std::optional<Symbols> results = run(call)) return bind_all(node, *results);
     const Operator* found = find_operator(op);
     if (!found) call.refuse("is not supported; " + remedy_for(op));
@@ -245,7 +246,33 @@ void Interpreter::run_operator(const Node& node) {
   }
 }
 
+void Interpreter::note_update(const Node& node, const WeightSymbol& buffer) {
+  if (!updated_buffers_.insert(buffer.name).second)
+    refuse(node, "updates the buffer " + buffer.name +
+                     " twice in one step; call the module with it once");
+}
+
+WeightSymbol Interpreter::derive(const std::shared_ptr<const WeightExpression>& expression) {
+  if (const auto found = derived_.find(expression); found != derived_.end()) return found->second;
+  const FlatExpression flat = flatten(expression);
+  AddedDerivation derivation;
+  derivation.name = fmt::format("#derived{}", derived_.size() + 1);
+  derivation.steps = flat.steps;
+  for (size_t i = 0; i < flat.sources.size(); ++i)
+    derivation.sources.push_back(add_weight(
+        flat.sources[i], flat.is_updated[i] ? ParameterRole::kBuffer : ParameterRole::kTrainable));
+  graph_.add(derivation);
+  WeightSymbol weight;
+  weight.name = derivation.name;
+  weight.tensor = expression->value;
+  weight.view = expression->value.sizes().vec();
+  weight.trainable = weight.derived = true;
+  weight.persistent = false;
+  return derived_[expression] = weight;
+}
+
 ParameterId Interpreter::add_weight(const WeightSymbol& weight, ParameterRole role) {
+  if (weight.derived) role = ParameterRole::kDerived;
   if (role == ParameterRole::kTrainable && !weight.trainable) role = ParameterRole::kFrozen;
   Parameter parameter{weight.name,
                       weight.tensor.sizes().vec(),

@@ -11,6 +11,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +41,16 @@ class Interpreter {
 
   Recording& graph() { return graph_; }
   ParameterId add_weight(const WeightSymbol& weight, ParameterRole role);
+  /// Puts a weight that is computed from others into the graph.
+  WeightSymbol derive(const std::shared_ptr<const WeightExpression>& expression);
+  /// forward() writes the buffer. Refuses a second time.
+  void note_update(const torch::jit::Node& node, const WeightSymbol& buffer);
+  /// Values that are others times a number.
+  struct Scaling {
+    ValueId of = -1;
+    double factor = 1;
+  };
+  std::map<ValueId, Scaling>& scalings() { return scalings_; }
   /// A tensor of the module's code as a frozen weight.
   WeightSymbol constant(const at::Tensor& tensor);
   void count_up(const CounterSymbol& counter, int64_t by) { counters_[counter.name] += by; }
@@ -81,6 +93,9 @@ class Interpreter {
   };
   std::map<const void*, std::vector<Memory>> memories_;
   std::map<std::string, std::string> ties_;
+  std::map<std::shared_ptr<const WeightExpression>, WeightSymbol> derived_;
+  std::set<std::string> updated_buffers_;
+  std::map<ValueId, Scaling> scalings_;
   int64_t num_constants_ = 0;
   int64_t num_steps_ = 0;
 };

@@ -148,6 +148,13 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
     if (left && right)
       return std::vector<Symbol>{c10::IValue((op == "aten::__is__") == (*left == *right))};
   }
+  // All tensors of the network and all weights have one type.
+  if (op == "aten::eq" || op == "aten::ne") {
+    const auto* left = std::get_if<UnknownSymbol>(&arguments[0]);
+    const auto* right = std::get_if<UnknownSymbol>(&arguments[1]);
+    if (left && right && left->what == kTypeOfTensor && right->what == kTypeOfTensor)
+      return std::vector<Symbol>{c10::IValue(op == "aten::eq")};
+  }
   if (!computed_here().contains(op)) return std::nullopt;
   std::vector<c10::IValue> stack;
   bool has_text = false;

@@ -31,6 +31,7 @@ std::vector<Operator> made_operators();
 // Operators on what is not a tensor of the network yet; none where no argument is such a thing, or
 // the operator treats it as any other.
 
+std::optional<Symbols> run_on_weights(Call& call);
 std::optional<Symbols> run_on_made(Call& call);
 std::optional<Symbols> run_on_indices(Call& call);
 

@@ -4,6 +4,7 @@
 
 #include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
+#include "tessera/import/weight_expression.h"
 #include "tessera/import/weight_form.h"
 #include "tessera/ops/pointwise/arithmetic.h"
 #include "tessera/ops/pointwise/broadcast.h"
@@ -21,7 +22,10 @@ struct Names {
 
 Symbols affine(Call& call, const TensorPointer& x, const std::string& kind, double a, double b) {
   const PointwiseOptions options{Function::kAffine, a, b};
-  return call.result(pointwise(call.graph(), x->value, call.name(kind), options), x->view);
+  const ValueId of = x->value;
+  const ValueId result = pointwise(call.graph(), of, call.name(kind), options);
+  if (b == 0) call.interpreter().scalings()[result] = {of, a};
+  return call.result(result, x->view);
 }
 
 /// The value times `factor`, for add's and sub's alpha.
@@ -30,25 +34,45 @@ ValueId scaled(Call& call, ValueId value, double factor) {
   return pointwise(call.graph(), value, call.name("scale"), {Function::kAffine, factor, 0});
 }
 
+/// A weight or constant that the code joins with a tensor.
+struct WeightOperand {
+  std::string name;              // for messages
+  Shape shape;                   // as the code sees it
+  ExpressionPointer expression;  // null: a constant
+  at::Tensor constant;
+  std::optional<WeightSymbol> stored;  // as it lies in the module
+};
+
+WeightOperand weight_operand_of(Call& call, const std::string& name) {
+  if (const auto* computed = call.find<std::shared_ptr<ComputedSymbol>>(name)) {
+    const ExpressionPointer& expression = (*computed)->expression;
+    return {"that is computed", expression->value.sizes().vec(), expression, {}, {}};
+  }
+  const std::optional<WeightSymbol> weight = call.weight(name);
+  if (!weight) call.refuse("has None as an operand");
+  if (weight->trainable) return {weight->name, weight->view, expression_of(*weight), {}, weight};
+  return {weight->name, weight->view, nullptr, weight->tensor, weight};
+}
+
+/// The weight in the form that the tensor's value needs; moved where the code has other orders.
+WeightSymbol weight_in_form(Call& call, const WeightOperand& weight, const WeightForm& form) {
+  if (!form.moves)
+    return weight.stored ? *weight.stored : call.interpreter().derive(weight.expression);
+  if (!weight.expression) return call.interpreter().constant(form.moved(weight.constant));
+  return call.interpreter().derive(form.moved(weight.expression));
+}
+
 /// x (how) weight. The weight's axes are those that the code sees, aligned at the right.
-Symbols with_weight(Call& call, const TensorPointer& x, Arithmetic how, const WeightSymbol& weight,
+Symbols with_weight(Call& call, const TensorPointer& x, Arithmetic how, const WeightOperand& weight,
                     bool reversed) {
   const Shape value = call.type(x->value).shape();
-  if (std::ssize(weight.view) > x->view.num_axes())
+  if (std::ssize(weight.shape) > x->view.num_axes())
     call.refuse(fmt::format("the weight {} has more axes than the tensor", weight.name));
-  const std::optional<WeightForm> form = form_of_weight(weight.view, x->view, value);
+  const std::optional<WeightForm> form = form_of_weight(weight.shape, x->view, value);
   if (!form)
     call.refuse(fmt::format("joins {} with the weight {} of {}", to_string(x->view.shape()),
-                            weight.name, to_string(weight.view)));
-  WeightSymbol stored = weight;
-  if (form->moves) {
-    if (weight.trainable)
-      call.refuse(fmt::format(
-          "joins the weight {} with a tensor whose axes lie in another order; store the weight "
-          "in the order batch, channels, space",
-          weight.name));
-    stored = call.interpreter().constant(form->moved(weight.tensor));
-  }
+                            weight.name, to_string(weight.shape)));
+  WeightSymbol stored = weight_in_form(call, weight, *form);
   stored.view = stored.tensor.sizes().vec();  // the operator reshapes it
   const std::string name = call.bind_weights("arithmetic", {{"weight", stored}});
   ParameterOperand operand;
@@ -77,7 +101,9 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
     }
     default: {  // not a clamp: where both are equal, each side gets half of the gradient
       const at::Tensor constant = at::full({1}, number, at::kDouble);
-      return with_weight(call, x, how, call.interpreter().constant(constant), reversed);
+      return with_weight(call, x, how,
+                         {"", {1}, nullptr, constant, call.interpreter().constant(constant)},
+                         reversed);
     }
   }
 }
@@ -155,9 +181,7 @@ Symbols import_binary(Call& call, Arithmetic how, const Names& names = {}) {
     return with_number(call, x, how, *number * (left ? alpha : 1), !left);
   }
   if (alpha != 1) call.refuse("has alpha with a weight; multiply first");
-  const auto weight = call.weight(other);
-  if (!weight) call.refuse("has None as an operand");
-  return with_weight(call, x, how, *weight, !left);
+  return with_weight(call, x, how, weight_operand_of(call, other), !left);
 }
 
 Symbols import_divide(Call& call) {

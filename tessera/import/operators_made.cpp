@@ -65,8 +65,15 @@ Symbols dropped_by(Call& call, const MadeSymbol& mask, const TensorPointer& x) {
   DropoutOptions options;
   options.probability = mask.number == 0 ? 1 : 1 - mask.probability;
   options.unit = unit_of(call, mask, *x);
-  if (std::abs(mask.number * mask.probability - 1) > 1e-12) options.scale = mask.number;
-  return call.result(dropout(call.graph(), x->value, call.name("drop_path"), options), x->view);
+  // x.div(keep) * mask is the same as x * mask.div(keep), and as a dropout that inference leaves
+  // out.
+  const auto scaled = call.interpreter().scalings().find(x->value);
+  const bool is_scaled = scaled != call.interpreter().scalings().end();
+  const double scale = mask.number * (is_scaled ? scaled->second.factor : 1);
+  const bool keeps_mean = std::abs(scale * mask.probability - 1) < 1e-12;
+  const ValueId value = is_scaled && keeps_mean ? scaled->second.of : x->value;
+  if (!keeps_mean) options.scale = mask.number;
+  return call.result(dropout(call.graph(), value, call.name("drop_path"), options), x->view);
 }
 
 /// a * x + b.

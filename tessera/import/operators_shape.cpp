@@ -255,7 +255,7 @@ Symbols import_cat(Call& call) {
 }
 
 Symbols import_type(Call&) {
-  return {UnknownSymbol{"the type of a tensor, which --dtype decides"}};
+  return {UnknownSymbol{kTypeOfTensor}};
 }
 Symbols import_device(Call&) { return {c10::IValue(at::Device(at::kCPU))}; }
 /// TorchScript counts layouts; torch.strided is the first.

@@ -1,5 +1,7 @@
 #include "tessera/import/recording.h"
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
@@ -9,6 +11,7 @@ struct Overloaded : Handlers... {
 };
 
 constexpr int64_t kMostStatements = 200'000;
+constexpr int64_t kMostSteps = 10'000;
 
 void check_index(int64_t index, size_t size, const char* what) {
   if (index < 0 || index >= static_cast<int64_t>(size))
@@ -39,6 +42,8 @@ at::Tensor read_tensor(PlainReader& read, const Shape& shape, int64_t* left) {
       throw_error<InvalidInput>("the weights take more memory than the file allows");
     elements *= size;
   }
+  if (elements * element > *left)  // of a number, which has no sizes
+    throw_error<InvalidInput>("the weights take more memory than the file allows");
   *left -= elements * element;
   const at::Tensor tensor = at::empty(shape, type);
   read.raw(tensor.data_ptr(), static_cast<size_t>(elements * element));
@@ -58,7 +63,15 @@ void write_statement(const Recording::Statement& statement, PlainWriter& write) 
                           write.choice(call.builder, kLastBuilder);
                           write(call.inputs, call.name, call.options);
                         },
-                        [&](const MarkedOutput& output) { write(output.value); }},
+                        [&](const MarkedOutput& output) { write(output.value); },
+                        [&](const AddedDerivation& derivation) {
+                          write(derivation.name, derivation.sources,
+                                static_cast<int64_t>(derivation.steps.size()));
+                          for (const WeightStep& step : derivation.steps) {
+                            write.choice(step.function, kLastWeightFunction);
+                            write(step.operands, step.numbers, step.factors);
+                          }
+                        }},
              statement);
 }
 
@@ -83,10 +96,19 @@ void read_statement(PlainReader& read, int64_t* left, Recording* recording) {
     read.choice(call.builder, kLastBuilder);
     read(call.inputs, call.name, call.options);
     recording->add(call);
-  } else {
+  } else if (kind == 4) {
     MarkedOutput output;
     read(output.value);
     recording->add(output);
+  } else {
+    AddedDerivation derivation;
+    read(derivation.name, derivation.sources);
+    derivation.steps.resize(static_cast<size_t>(read.within(0, kMostSteps)));
+    for (WeightStep& step : derivation.steps) {
+      read.choice(step.function, kLastWeightFunction);
+      read(step.operands, step.numbers, step.factors);
+    }
+    recording->add(derivation);
   }
 }
 
@@ -111,6 +133,40 @@ void Recording::add(const AddedAlias& alias) {
   check_index(alias.parameter, graph_.parameters().size(), "parameter");
   graph_.add_parameter_alias(alias.alias, alias.parameter);
   statements_.emplace_back(alias);
+}
+
+/// Buffers that a step of the derivation updates must be its own, so that all ranks that hold one
+/// agree on it.
+ParameterId Recording::add(const AddedDerivation& added) {
+  Derivation derivation{-1, added.sources, added.steps};
+  std::vector<at::Tensor> values;
+  for (ParameterId source : added.sources) {
+    check_index(source, graph_.parameters().size(), "parameter");
+    const Parameter& parameter = graph_.parameters()[source];
+    if (parameter.role == ParameterRole::kDerived || !parameter.initial.given.defined() ||
+        std::count(added.sources.begin(), added.sources.end(), source) > 1)
+      throw_error<InvalidInput>("a weight cannot be computed from {}", parameter.name);
+    values.push_back(parameter.initial.given.to(at::kDouble));
+  }
+  const Shape shape = derive(derivation, values, DerivationMode::kTrain).result.sizes().vec();
+  for (const WeightStep& step : added.steps) {
+    if (step.function != WeightFunction::kUpdate) continue;
+    const ParameterId buffer = added.sources[step.numbers[0]];
+    bool shared = graph_.parameters()[buffer].role != ParameterRole::kBuffer;
+    for (const Derivation& other : graph_.derivations())
+      shared = shared || std::count(other.sources.begin(), other.sources.end(), buffer) > 0;
+    if (shared)
+      throw_error<InvalidInput>("{} is updated, but not a buffer of one computed weight alone",
+                                graph_.parameters()[buffer].name);
+  }
+  Parameter parameter{added.name, shape, ParameterRole::kDerived, {}};
+  parameter.persistent = false;
+  for (const Parameter& other : graph_.parameters())
+    if (other.name == added.name) throw_error<InvalidInput>("the name {} is taken", added.name);
+  derivation.result = graph_.add_parameter(parameter);
+  graph_.add_derivation(derivation);
+  statements_.emplace_back(added);
+  return derivation.result;
 }
 
 ValueId Recording::add(const BuilderCall& call) {

@@ -74,18 +74,26 @@ struct AddedAlias {
   std::string alias;
   ParameterId parameter = -1;
 };
+/// A weight that is computed from others, as a parameter of this name.
+struct AddedDerivation {
+  std::string name;
+  std::vector<ParameterId> sources;
+  std::vector<WeightStep> steps;
+};
 struct MarkedOutput {
   ValueId value = -1;
 };
 
 class Recording {
  public:
-  using Statement = std::variant<AddedInput, Parameter, AddedAlias, BuilderCall, MarkedOutput>;
+  using Statement =
+      std::variant<AddedInput, Parameter, AddedAlias, BuilderCall, MarkedOutput, AddedDerivation>;
 
   // All throw InvalidInput as the builders do, and where a statement names what is not there.
   ValueId add(const AddedInput& input);
   ParameterId add(const Parameter& parameter);
   void add(const AddedAlias& alias);
+  ParameterId add(const AddedDerivation& derivation);
   ValueId add(const BuilderCall& call);
   void add(const MarkedOutput& output);
 

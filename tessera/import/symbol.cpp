@@ -113,6 +113,9 @@ std::string describe(const Symbol& symbol) {
     std::string operator()(const std::shared_ptr<ListSymbol>&) const { return "a list"; }
     std::string operator()(const std::shared_ptr<TupleSymbol>&) const { return "a tuple"; }
     std::string operator()(const std::shared_ptr<DictSymbol>&) const { return "a dictionary"; }
+    std::string operator()(const std::shared_ptr<ComputedSymbol>&) const {
+      return "a tensor that is computed from weights";
+    }
     std::string operator()(const std::shared_ptr<MadeSymbol>& made) const {
       return "a tensor that " + made->maker + " makes";
     }

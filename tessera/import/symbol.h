@@ -34,6 +34,15 @@ struct WeightSymbol {
   Shape view;         // as the code looks at it: gamma.view(1, -1, 1, 1)
   bool trainable = false;
   bool persistent = true;
+  bool derived = false;  // computed from others; in the graph already
+};
+
+struct WeightExpression;
+/// What the code has computed from weights alone.
+struct ComputedSymbol {
+  std::shared_ptr<const WeightExpression> expression;
+  bool is_view = false;  // of another one's memory
+  bool has_views = false;
 };
 
 /// An integer tensor among the module's attributes: batch norm's counter of steps.
@@ -78,11 +87,13 @@ struct IndicesSymbol {
 struct UnknownSymbol {
   std::string what;
 };
+inline constexpr const char* kTypeOfTensor = "the type of a tensor, which --dtype decides";
 
-using Symbol = std::variant<c10::IValue, std::shared_ptr<TensorSymbol>, WeightSymbol, CounterSymbol,
-                            ObjectSymbol, std::shared_ptr<ListSymbol>, std::shared_ptr<TupleSymbol>,
-                            std::shared_ptr<DictSymbol>, std::shared_ptr<MadeSymbol>,
-                            std::shared_ptr<IndicesSymbol>, UnknownSymbol>;
+using Symbol =
+    std::variant<c10::IValue, std::shared_ptr<TensorSymbol>, WeightSymbol, CounterSymbol,
+                 ObjectSymbol, std::shared_ptr<ListSymbol>, std::shared_ptr<TupleSymbol>,
+                 std::shared_ptr<DictSymbol>, std::shared_ptr<ComputedSymbol>,
+                 std::shared_ptr<MadeSymbol>, std::shared_ptr<IndicesSymbol>, UnknownSymbol>;
 
 /// Tensors that share memory in PyTorch: a tensor and its views.
 struct AliasGroup {

@@ -5,13 +5,34 @@
 namespace tessera {
 
 at::Tensor WeightForm::moved(const at::Tensor& weight) const {
+  return weight.reshape(sizes)
+      .permute(moved_digits())
+      .reshape(with_ones())
+      .expand(repeated)
+      .reshape(shape)
+      .contiguous();
+}
+
+ExpressionPointer WeightForm::moved(const ExpressionPointer& weight) const {
+  ExpressionPointer digits = computed(WeightFunction::kReshape, {weight}, sizes);
+  digits = computed(WeightFunction::kPermute, {digits}, moved_digits());
+  digits = computed(WeightFunction::kReshape, {digits}, with_ones());
+  digits = computed(WeightFunction::kExpand, {digits}, repeated);
+  return computed(WeightFunction::kReshape, {digits}, shape);
+}
+
+std::vector<int64_t> WeightForm::moved_digits() const {
   std::vector<int64_t> dims;
   for (int64_t index : order)
     if (index >= 0) dims.push_back(index);
-  at::Tensor digits = weight.reshape(sizes).permute(dims);
+  return dims;
+}
+
+Shape WeightForm::with_ones() const {
+  Shape ones = repeated;
   for (size_t place = 0; place < order.size(); ++place)
-    if (order[place] < 0) digits = digits.unsqueeze(static_cast<int64_t>(place));
-  return digits.expand(repeated).reshape(shape).contiguous();
+    if (order[place] < 0) ones[place] = 1;
+  return ones;
 }
 
 std::optional<WeightForm> form_of_weight(const Shape& weight, const View& view,

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tessera/import/view.h"
+#include "tessera/import/weight_expression.h"
 
 namespace tessera {
 
@@ -16,11 +17,16 @@ struct WeightForm {
   bool moves = false;
   /// The elements of a weight of the code's shape, as `shape`.
   at::Tensor moved(const at::Tensor& weight) const;
+  ExpressionPointer moved(const ExpressionPointer& weight) const;
 
   // For moved(): what the code's order is made of, and what the value's is.
   std::vector<int64_t> sizes;     // of the digits, as the code has them
   std::vector<int64_t> order;     // the value's digits: an index of `sizes`, or -1: repeated
   std::vector<int64_t> repeated;  // sizes of the value's digits
+
+ private:
+  std::vector<int64_t> moved_digits() const;
+  Shape with_ones() const;
 };
 
 /// None where the weight's axes, aligned at the right, are neither 1 nor those of the view, or

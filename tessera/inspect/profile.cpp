@@ -79,6 +79,7 @@ void add_totals(const Graph& graph, GraphProfile* profile) {
       profile->buffer_bytes += parameter.numel() * real_bytes;
       continue;
     }
+    if (parameter.role == ParameterRole::kDerived) continue;  // its sources count
     profile->parameters += parameter.numel();
     profile->parameter_bytes += parameter.numel() * real_bytes;
     if (parameter.role == ParameterRole::kTrainable)

@@ -9,6 +9,7 @@ namespace tessera {
 
 void BucketWriter::set_up() {
   const StepPlan& step = writer_.step;
+  for (size_t d = 0; d < writer_.graph.derivations().size(); ++d) derive(static_cast<int>(d));
   for (const Node& node : writer_.graph.nodes())
     pending_losses_ += node.op->is_loss() ? step.num_micro_batches() : 0;
   if (pending_losses_ > 0) {
@@ -22,12 +23,64 @@ void BucketWriter::set_up() {
   pending_.assign(step.buckets.size(), 0);
   for (const Node& node : writer_.graph.nodes()) {
     if (!step.backward.needs_gradient[node.output]) continue;
-    for (ParameterId parameter : node.parameters)
+    for (ParameterId parameter : node.parameters) {
       if (const int bucket = step.bucket_of_parameter[parameter]; bucket >= 0)
         pending_[bucket] += step.num_micro_batches();
+      if (const auto found = derivation_of_.find(parameter); found != derivation_of_.end())
+        pending_uses_[found->second] += step.num_micro_batches();
+    }
   }
+  for (const auto& [derivation, uses] : pending_uses_)
+    for (ParameterId source : writer_.graph.derivations()[derivation].sources)
+      if (const int bucket = step.bucket_of_parameter[source]; bucket >= 0) ++pending_[bucket];
   for (size_t b = 0; b < step.buckets.size(); ++b)
     if (holds(step.buckets[b].holders, writer_.here.rank())) make_bucket(b);
+}
+
+bool BucketWriter::is_here(ParameterId parameter) const {
+  return holds(writer_.step.holders[parameter], writer_.here.rank());
+}
+
+/// Computes the weight, and makes room for its gradient, which is turned into its sources' before
+/// these are reduced: that is linear, so each rank may do it with its own part.
+void BucketWriter::derive(int d) {
+  const Derivation& derivation = writer_.graph.derivations()[d];
+  derivation_of_[derivation.result] = d;
+  if (!is_here(derivation.result)) return;
+  Derive derive;
+  derive.derivation = d;
+  derive.result = writer_.weight(derivation.result).buffer;
+  derive.trains = writer_.step.trains();
+  for (ParameterId source : derivation.sources)
+    derive.sources.push_back(writer_.weight(source).buffer);
+  for (const WeightStep& step : derivation.steps)
+    if (step.function == WeightFunction::kUpdate && derive.trains)
+      derive.updated.push_back(derive.sources[step.numbers[0]]);
+  writer_.append(derive);
+  if (!derive.trains) return;
+  const Parameter& parameter = writer_.graph.parameters()[derivation.result];
+  const BufferId gradient = writer_.add_buffer(parameter.name + " gradient", BufferKind::kGradient,
+                                               Box{{0, parameter.numel()}});
+  writer_.fill(gradient);
+  gradient_of_derived_[derivation.result] = writer_.whole(gradient);
+}
+
+void BucketWriter::derive_gradients(int d) {
+  const Derivation& derivation = writer_.graph.derivations()[d];
+  if (is_here(derivation.result)) {
+    DeriveGradients derive;
+    derive.derivation = d;
+    derive.gradient = gradient_of_derived_.at(derivation.result);
+    for (ParameterId source : derivation.sources) {
+      const auto found = gradient_of_.find(source);
+      derive.gradients.push_back(found == gradient_of_.end() ? View{} : found->second);
+    }
+    writer_.append(derive);
+  }
+  for (ParameterId source : derivation.sources)
+    if (const int bucket = writer_.step.bucket_of_parameter[source];
+        bucket >= 0 && --pending_[bucket] == 0)
+      start_bucket(bucket);
 }
 
 void BucketWriter::make_bucket(size_t b) {
@@ -62,7 +115,8 @@ void BucketWriter::make_bucket(size_t b) {
 }
 
 View BucketWriter::gradient(ParameterId id) {
-  if (const auto found = gradient_of_.find(id); found != gradient_of_.end()) return found->second;
+  for (const auto* gradients : {&gradient_of_, &gradient_of_derived_})
+    if (const auto found = gradients->find(id); found != gradients->end()) return found->second;
   const Parameter& parameter = writer_.graph.parameters()[id];
   const BufferId unused = writer_.add_buffer(parameter.name + " unused gradient",
                                              BufferKind::kScratch, Box{{0, parameter.numel()}});
@@ -71,10 +125,14 @@ View BucketWriter::gradient(ParameterId id) {
 }
 
 void BucketWriter::contributed(const Node& node) {
-  for (ParameterId parameter : node.parameters)
+  for (ParameterId parameter : node.parameters) {
     if (const int bucket = writer_.step.bucket_of_parameter[parameter];
         bucket >= 0 && --pending_[bucket] == 0)
       start_bucket(bucket);
+    if (const auto found = derivation_of_.find(parameter);
+        found != derivation_of_.end() && --pending_uses_[found->second] == 0)
+      derive_gradients(found->second);
+  }
 }
 
 void BucketWriter::start_bucket(size_t b) {

@@ -1,6 +1,6 @@
 #pragma once
 // Gradients of parameters on one rank: buckets, their reduction over the ranks that hold them, and
-// the optimiser's update at the end.
+// the optimiser's update at the end; and weights that are computed from others, at the beginning.
 //
 // A reduction starts when the last micro-batch has added to its bucket, and ends when the next
 // bucket of the same holders starts, or at the end of the step: by then its messages had a bucket's
@@ -18,7 +18,7 @@ class BucketWriter {
  public:
   explicit BucketWriter(ProgramWriter* writer) : writer_(*writer) {}
 
-  /// Makes the loss and, where the step trains, the buckets.
+  /// Computes derived weights, makes the loss and, where the step trains, the buckets.
   void set_up();
   /// The part of a bucket that holds a parameter's gradient; new scratch for a frozen one, beside a
   /// trainable one of the same kernel.
@@ -31,6 +31,9 @@ class BucketWriter {
   void finish_step();
 
  private:
+  bool is_here(ParameterId parameter) const;
+  void derive(int derivation);
+  void derive_gradients(int derivation);
   void make_bucket(size_t bucket);
   void start_bucket(size_t bucket);
   void start(int channel, BufferId buffer, const Members& members);
@@ -40,6 +43,9 @@ class BucketWriter {
 
   ProgramWriter& writer_;
   std::map<ParameterId, View> gradient_of_;
+  std::map<ParameterId, View> gradient_of_derived_;
+  std::map<ParameterId, int> derivation_of_;
+  std::map<int, int> pending_uses_;      // per derivation: contributions of all ranks
   std::vector<BufferId> buffers_;        // per bucket; -1: not held here
   std::vector<int> pending_;             // per bucket: contributions of all ranks
   std::vector<bool> started_;            // per bucket

@@ -13,6 +13,9 @@ std::vector<ParameterId> in_order_of_completion(const Graph& graph) {
   std::vector<NodeId> first_use(graph.parameters().size(), last);
   for (NodeId node = last; node >= 0; --node)
     for (ParameterId parameter : graph.node(node).parameters) first_use[parameter] = node;
+  for (const Derivation& derivation : graph.derivations())
+    for (ParameterId source : derivation.sources)
+      first_use[source] = std::min(first_use[source], first_use[derivation.result]);
   std::vector<ParameterId> order;
   for (size_t id = 0; id < first_use.size(); ++id)
     if (graph.parameters()[id].role == ParameterRole::kTrainable)
@@ -33,6 +36,10 @@ std::vector<Members> parameter_holders(const PlacedGraph& placed) {
       for (ParameterId parameter : *used)
         holders[parameter].insert(holders[parameter].end(), ranks.begin(), ranks.end());
   }
+  for (const Derivation& derivation : placed.graph.derivations())
+    for (ParameterId source : derivation.sources)
+      holders[source].insert(holders[source].end(), holders[derivation.result].begin(),
+                             holders[derivation.result].end());
   for (Members& ranks : holders) {
     if (ranks.empty()) ranks = placed.plan.stage_ranks(0);
     std::sort(ranks.begin(), ranks.end());

@@ -146,6 +146,16 @@ class BufferCheck {
     finish(reduce.channel);
     for (BufferId buffer : {reduce.buffer, reduce.received}) reducing_.erase(buffer);
   }
+  void visit(const Derive& derive) {
+    for (BufferId source : derive.sources) read(source);
+    write(derive.result);
+    write(derive.updated);
+  }
+  void visit(const DeriveGradients& derive) {
+    read(derive.gradient);
+    for (const View& gradient : derive.gradients)
+      if (gradient.buffer >= 0) write(gradient);
+  }
   void visit(const ScaleGradients& scale) { write(scale.buffers); }
   void visit(const SquareGradients& squares) {
     for (const Square& square : squares.gradients) read(square.gradient);

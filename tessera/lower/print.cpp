@@ -99,6 +99,15 @@ class Printer {
   std::string operator()(const FinishReduce& reduce) const {
     return fmt::format("FinishReduce #{} {}", reduce.channel, name(reduce.buffer));
   }
+  std::string operator()(const Derive& derive) const {
+    return fmt::format("Derive{} -> {}{}", names(derive.sources), name(derive.result),
+                       derive.updated.empty() ? "" : ", updates" + names(derive.updated));
+  }
+  std::string operator()(const DeriveGradients& derive) const {
+    std::string text = fmt::format("DeriveGradients {} +>", view(derive.gradient));
+    for (const View& gradient : derive.gradients) text += " " + view(gradient);
+    return text;
+  }
   std::string operator()(const ScaleGradients& scale) const {
     return fmt::format("ScaleGradients{} by {}", names(scale.buffers), scale.factor);
   }

@@ -84,6 +84,15 @@ struct Touched {
   void operator()(const Unpack& unpack) const { add(unpack.messages); }
   void operator()(const StartReduce& reduce) const { add_reduction(reduce); }
   void operator()(const FinishReduce& reduce) const { add_reduction(reduce); }
+  void operator()(const Derive& derive) const {
+    add(derive.sources);
+    add(derive.result);
+  }
+  void operator()(const DeriveGradients& derive) const {
+    add(derive.gradient.buffer);
+    for (const View& gradient : derive.gradients)
+      if (gradient.buffer >= 0) add(gradient.buffer);
+  }
   void operator()(const ScaleGradients& scale) const { add(scale.buffers); }
   void operator()(const SquareGradients& squares) const {
     for (const Square& square : squares.gradients) add(square.gradient.buffer);

@@ -191,6 +191,22 @@ struct Square {
   View gradient;
   int64_t index = 0;
 };
+/// Computes a derived weight, and updates buffers on the way where the step trains.
+struct Derive {
+  int derivation = -1;  // of the graph
+  std::vector<BufferId> sources;
+  BufferId result = -1;
+  std::vector<BufferId> updated;  // of the sources
+  bool trains = false;            // what its gradient needs is kept until DeriveGradients
+  Stream stream = Stream::kCompute;
+};
+/// Adds to the gradients of its sources what that of a derived weight makes of them.
+struct DeriveGradients {
+  int derivation = -1;
+  View gradient;                // of the derived weight
+  std::vector<View> gradients;  // of the sources; of no buffer where one is not trained
+  Stream stream = Stream::kCompute;
+};
 /// Writes sums of squares, and zero where this rank has none: each parameter is counted once.
 struct SquareGradients {
   std::vector<Square> gradients;
@@ -226,9 +242,9 @@ struct Enter {
   Stream stream = Stream::kCompute;
 };
 
-using Instruction =
-    std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer, Unpack,
-                 StartReduce, FinishReduce, ScaleGradients, SquareGradients, Clip, Update, Enter>;
+using Instruction = std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer,
+                                 Unpack, StartReduce, FinishReduce, Derive, DeriveGradients,
+                                 ScaleGradients, SquareGradients, Clip, Update, Enter>;
 
 Stream stream_of(const Instruction& instruction);
 

@@ -35,6 +35,7 @@ void Executor::run(const StepContext& context) {
   context_ = &context;
   memory_ = {};
   value_bytes_ = reduction_bytes_ = 0;
+  derivations_.clear();
   release();
   bind_permanent();
   for (const Instruction& instruction : program_.instructions)

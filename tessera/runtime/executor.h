@@ -81,6 +81,8 @@ class Executor {
   void execute(const Unpack& unpack);
   void execute(const StartReduce& reduce);
   void execute(const FinishReduce& reduce);
+  void execute(const Derive& derive);
+  void execute(const DeriveGradients& derive);
   void execute(const ScaleGradients& scale);
   void execute(const SquareGradients& squares);
   void execute(const Clip& clip);
@@ -114,6 +116,12 @@ class Executor {
   std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated
   std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
+  /// What the gradient of a derived weight needs.
+  struct KeptDerivation {
+    std::vector<at::Tensor> sources;
+    at::Tensor result;
+  };
+  std::map<int, KeptDerivation> derivations_;
   MemoryCounters memory_;
   int64_t value_bytes_ = 0;
   int64_t reduction_bytes_ = 0;

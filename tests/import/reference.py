@@ -1,6 +1,5 @@
 """What PyTorch makes of a test model: losses, first gradients, and the state after some steps."""
 
-import copy
 from dataclasses import dataclass
 from typing import Dict, List
 
@@ -25,7 +24,7 @@ class Reference:
 
 def random_targets(case, model, x):
     with torch.no_grad():
-        outputs = loss_functions.as_outputs(copy.deepcopy(model)(x))
+        outputs = loss_functions.as_outputs(export.copied(case, model)(x))
     generator = torch.Generator().manual_seed(len(case.name))
     wanted = outputs if case.target_per_output else outputs[:1]
     return [loss_functions.random_target(output, case.loss, generator) for output in wanted]

@@ -116,7 +116,7 @@ ValueId arithmetic_with_parameter(Graph& graph, ValueId x, const std::string& na
   const ParameterId weight =
       graph.add_parameter({name + ".weight", stored, operand.role, operand.initial});
   // A frozen weight may stand where a trainable one was asked for.
-  const bool trainable = graph.parameters()[weight].role == ParameterRole::kTrainable;
+  const bool trainable = graph.is_trained(weight);
   using Ids = std::vector<ParameterId>;
   return graph.add_node(name, std::make_shared<ParameterArithmetic>(how, operand, trainable), {x},
                         trainable ? Ids{weight} : Ids{}, trainable ? Ids{} : Ids{weight});

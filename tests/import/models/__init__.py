@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     activations,
     attention,
     classifiers,
+    computed_weights,
     convnext,
     deeplab,
     densenet,

@@ -121,11 +121,12 @@ class Block(nn.Module):
 
 @case((2, 3, 12, 10), loss="cross_entropy")
 class VisionTransformer(nn.Module):
-    """Patches as tokens, two blocks, and back to an image."""
+    """Patches as tokens with learned positions, two blocks, and back to an image."""
 
     def __init__(self):
         super().__init__()
         self.embed = nn.Conv2d(3, 8, 2, stride=2)
+        self.position = nn.Parameter(torch.randn(1, 30, 8) * 0.5)
         self.blocks = nn.Sequential(Block(8, 2), Block(8, 4))
         self.norm = nn.LayerNorm(8)
         self.head = nn.ConvTranspose2d(8, 3, 2, stride=2)
@@ -133,7 +134,7 @@ class VisionTransformer(nn.Module):
     def forward(self, x):
         x = self.embed(x)
         n, c, h, w = x.shape
-        x = self.norm(self.blocks(x.flatten(2).transpose(1, 2)))
+        x = self.norm(self.blocks(x.flatten(2).transpose(1, 2) + self.position))
         return self.head(x.transpose(1, 2).reshape(n, c, h, w))
 
 
@@ -176,6 +177,7 @@ class WindowAttention(nn.Module):
         self.heads, self.window = heads, window
         self.qkv = nn.Linear(dim, 3 * dim)
         self.proj = nn.Linear(dim, dim)
+        self.bias = nn.Parameter(torch.randn(heads, window * window, window * window) * 0.3)
 
     def forward(self, x, shift: int):
         n, h, w, c = x.shape
@@ -185,7 +187,7 @@ class WindowAttention(nn.Module):
         x = x.view(n, h // s, s, w // s, s, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, s * s, c)
         qkv = self.qkv(x).reshape(x.size(0), s * s, 3, self.heads, c // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-        attn = (q * (c // self.heads) ** -0.5) @ k.transpose(-2, -1)
+        attn = (q * (c // self.heads) ** -0.5) @ k.transpose(-2, -1) + self.bias.unsqueeze(0)
         x = (attn.softmax(dim=-1) @ v).transpose(1, 2).reshape(-1, s * s, c)
         x = self.proj(x).view(n, h // s, w // s, s, s, c)
         x = x.permute(0, 1, 3, 2, 4, 5).reshape(n, h, w, c)
@@ -196,7 +198,7 @@ class WindowAttention(nn.Module):
 
 @case((2, 3, 16, 8), loss="cross_entropy")
 class ShiftedWindows(nn.Module):
-    """Swin blocks without mask and bias: windows, and windows of the rolled image."""
+    """Swin blocks without a mask: windows, and windows of the rolled image."""
 
     def __init__(self):
         super().__init__()

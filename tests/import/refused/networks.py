@@ -155,19 +155,35 @@ class RandomNoise(Conv):
         return x + torch.rand_like(x)
 
 
+@network(["one random mask twice"])
+class OneMaskTwice(Conv):
+    def forward(self, x):
+        x = self.conv(x)
+        mask = x.new_empty([x.shape[0], 1, 1, 1]).bernoulli_(0.5)
+        return x * mask + torch.tanh(x) * mask
+
+
+@network(["output_size=x.size()"])
+class UnpoolToAnotherSize(Conv):
+    def forward(self, x):
+        y, indices = F.max_pool2d(self.conv(x), 2, return_indices=True)
+        return torch.ops.aten.max_unpool2d(y, indices, [2 * y.shape[2] + 1, 2 * y.shape[3]])
+
+
+@network(["in place"])
+class WeightInPlace(Conv):
+    """Standardises the weight itself: PyTorch would change it with every step."""
+
+    def forward(self, x):
+        weight = self.conv.weight.detach()
+        weight.sub_(weight.mean())
+        return F.conv2d(x, weight, padding=1)
+
+
 @network(["aten::unfold", "aten::im2col"])
 class Unfold(Conv):
     def forward(self, x):
         return F.unfold(self.conv(x), kernel_size=3, padding=1)
-
-
-@network(["aten::norm", "aten::linalg_vector_norm", "aten::frobenius_norm"])
-class WeightNormByHand(Conv):
-    """A weight computed from parameters."""
-
-    def forward(self, x):
-        weight = self.conv.weight / torch.norm(self.conv.weight)
-        return F.conv2d(x, weight, padding=1)
 
 
 @network(["aten::scatter_", "aten::scatter", "aten::one_hot", "aten::argmax"])

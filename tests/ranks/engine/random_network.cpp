@@ -137,7 +137,33 @@ class NetworkMaker {
     options.padding = per_axis(0, 3);
     if (chance(0.5)) options.padding_high = per_axis(0, 3);
     options.bias = chance(0.6);
+    if (chance(0.2)) derive_weight(name("conv"), options, channels);
     return convolution(graph_, x, name("conv"), options);
+  }
+
+  /// The convolution's weight is v / (n + 0.5), where n follows the norm of v from step to step,
+  /// and is part of a buffer that each step updates.
+  void derive_weight(const std::string& name, const ConvolutionOptions& options, int64_t channels) {
+    using F = WeightFunction;
+    Shape shape{options.out_channels, channels / options.groups};
+    shape.insert(shape.end(), options.kernel.begin(), options.kernel.end());
+    const Initial uniform{Initial::Kind::kUniform, 1}, one{Initial::Kind::kConstant, 1};
+    Derivation derivation;
+    derivation.sources = {
+        graph_.add_parameter({name + ".v", shape, ParameterRole::kTrainable, uniform}),
+        graph_.add_parameter({name + ".gain", {}, ParameterRole::kTrainable, one}),
+        graph_.add_parameter({name + ".norm", {}, ParameterRole::kBuffer, one})};
+    Parameter weight{name + ".weight", shape, ParameterRole::kDerived, {}};
+    weight.persistent = false;
+    derivation.result = graph_.add_parameter(weight);
+    derivation.steps = {{F::kNorm, {0}, {0}, {2}},          // 3
+                        {F::kAffine, {3}, {}, {0.5, 0.5}},  // 4
+                        {F::kMultiply, {2, 4}, {}, {}},     // 5
+                        {F::kUpdate, {5}, {2}, {}},         // 6
+                        {F::kAdd, {3, 6}, {}, {}},          // 7
+                        {F::kDivide, {0, 7}, {}, {}},       // 8
+                        {F::kMultiply, {8, 1}, {}, {}}};
+    graph_.add_derivation(derivation);
   }
 
   ValueId random_transposed(ValueId x) {
@@ -165,7 +191,12 @@ class NetworkMaker {
                     .scale = chance(0.2) ? 1 : 0.0});
   }
 
+  /// Not of a handful of numbers: where these are equal, as after a resize, a norm divides rounding
+  /// by rounding.
   ValueId random_norm(ValueId x) {
+    const ValueType& type = graph_.type(x);
+    if (Box::whole(type.shape()).volume() / type.channels() < 8)
+      throw_error<InvalidInput>("[{}] has too few pixels for a norm", graph_.value(x).name);
     BatchNormOptions options;
     if (chance(0.2)) options.statistics = BatchNormOptions::Statistics::kRunning;
     return batch_norm(graph_, x, name("norm"), options);

@@ -33,6 +33,13 @@ std::string description(const Graph& graph) {
         fmt::format("{} {} {} [{}] [{}] [{}] {}\n", node.name, node.op->kind(), node.op->settings(),
                     fmt::join(node.inputs, " "), fmt::join(node.parameters, " "),
                     fmt::join(node.buffers, " "), to_string(node.types.output));
+  for (const Derivation& derivation : graph.derivations()) {
+    text += fmt::format("{} of {}\n", derivation.result, fmt::join(derivation.sources, " "));
+    for (const WeightStep& step : derivation.steps)
+      text += fmt::format("{} [{}] [{}] [{}]\n", static_cast<int>(step.function),
+                          fmt::join(step.operands, " "), fmt::join(step.numbers, " "),
+                          fmt::join(step.factors, " "));
+  }
   for (const Parameter& parameter : graph.parameters())
     text +=
         fmt::format("{} {} {} {} {}\n", parameter.name, to_string(parameter.shape),
@@ -61,6 +68,16 @@ Recording recording_of_all() {
   conv.groups = 2;
   conv.bias = false;
   ValueId x = convolution(graph, image, "conv#1", conv);
+  Parameter norm{"w.norm", {}, ParameterRole::kBuffer, {}};
+  norm.initial = {Initial::Kind::kGiven, 0, at::ones({}, at::kDouble)};
+  graph.add(norm);
+  graph.add(AddedDerivation{"#derived1",
+                            {0, 1},
+                            {{WeightFunction::kNorm, {0}, {0}, {2}},
+                             {WeightFunction::kUpdate, {2}, {1}},
+                             {WeightFunction::kDivide, {0, 3}}}});
+  graph.add(AddedAlias{"conv#2.weight", 2});
+  x = arithmetic(graph, x, convolution(graph, image, "conv#2", conv), "both", Arithmetic::kAdd);
   x = batch_norm(graph, x, "bn", {.epsilon = 1e-3, .momentum = 0.3, .affine = false});
   x = group_norm(graph, x, "gn", {.groups = 3, .epsilon = 1e-4});
   x = instance_norm(graph, x, "in", {.momentum = 0.2, .affine = true, .track_running = true});
@@ -133,8 +150,8 @@ TEST(Recording, AGraphOfAllBuildersComesBackAsItWas) {
 
 TEST(Recording, WeightsHaveALimit) {
   const std::string bytes = bytes_of(recording_of_all());
-  EXPECT_NO_THROW(read_back(bytes, 108 * 8));
-  expect_refusal([&] { read_back(bytes, 108 * 8 - 1); }, "more memory than the file allows");
+  EXPECT_NO_THROW(read_back(bytes, 109 * 8));
+  expect_refusal([&] { read_back(bytes, 109 * 8 - 1); }, "more memory than the file allows");
 }
 
 TEST(Recording, WhatIsNotThereCannotBeNamed) {
@@ -151,6 +168,34 @@ TEST(Recording, WhatIsNotThereCannotBeNamed) {
       },
       "options are missing");
   expect_refusal([&] { graph.add(BuilderCall{Builder::kRelu, {0, 0}, "r", ""}); }, "2 inputs");
+}
+
+TEST(Recording, ComputedWeightsAreChecked) {
+  using F = WeightFunction;
+  const auto refused = [](const AddedDerivation& derivation, const std::string& words) {
+    Recording graph;
+    for (const auto& [name, role] :
+         {std::pair("v", ParameterRole::kTrainable), std::pair("b", ParameterRole::kBuffer)}) {
+      Parameter parameter{name, {3, 2}, role, {}};
+      parameter.initial = {Initial::Kind::kGiven, 0, at::ones({3, 2}, at::kDouble)};
+      graph.add(parameter);
+    }
+    graph.add(AddedDerivation{"first", {0}, {{F::kNegate, {0}}}});
+    expect_refusal([&] { graph.add(derivation); }, words);
+  };
+  refused({"d", {0, 7}, {{F::kAdd, {0, 1}}}}, "there is no parameter 7");
+  refused({"d", {2}, {{F::kNegate, {0}}}}, "cannot be computed from first");
+  refused({"d", {0, 0}, {{F::kAdd, {0, 1}}}}, "cannot be computed from v");
+  refused({"d", {0}, {{F::kAdd, {0, 1}}}}, "reads result 1 of 1");
+  refused({"d", {0}, {{F::kAdd, {0}}}}, "1 operands");
+  refused({"d", {0}, {{F::kClamp, {0}, {}, {1}}}}, "1 factors");
+  refused({"d", {0}, {{F::kMatmul, {0, 0}}}}, "a computed weight");
+  refused({"d", {0}, {{F::kExpand, {0}, {1 << 20, 1 << 20, 3, 2}}}}, "more than 2^31 elements");
+  refused({"d", {0}, {{F::kMean, {0}}}}, "lacks a number");
+  refused({"d", {0}, {{F::kUpdate, {0}, {0}}}}, "v is updated");
+  refused({"d", {0, 1}, {{F::kUpdate, {0}, {5}}}}, "not a buffer of its shape");
+  refused({"first", {0}, {{F::kNegate, {0}}}}, "the name first is taken");
+  refused({"d", {}, {}}, "no source");
 }
 
 TEST(Recording, EveryCutIsRefused) {
