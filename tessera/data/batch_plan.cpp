@@ -11,10 +11,17 @@ BatchPlan::BatchPlan(const BatchPlanOptions& options) : options_(options) {
   if (size < 1) throw_error<InvalidInput>("[batches] a batch has at least 1 sample, got {}", size);
   const bool drop = options.last == LastBatch::kDrop;
   batches_per_epoch_ = samples / size + (!drop && samples % size != 0 ? 1 : 0);
-  if (batches_per_epoch_ == 0)
+  const bool must_fill = drop || options.last == LastBatch::kKeep;
+  if (must_fill && samples < size)
     throw_error<InvalidInput>(
         "[batches] {} samples do not fill a batch of {}; use a smaller batch or more samples",
         samples, size);
+}
+
+int64_t BatchPlan::size_of(int64_t batch) const {
+  const int64_t rest = options_.num_samples % options_.batch_size;
+  const bool is_last = batch % batches_per_epoch_ == batches_per_epoch_ - 1;
+  return options_.last == LastBatch::kKeep && is_last && rest != 0 ? rest : options_.batch_size;
 }
 
 int64_t BatchPlan::place(int64_t batch, int64_t entry) const {
