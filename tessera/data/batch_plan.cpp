@@ -11,8 +11,7 @@ BatchPlan::BatchPlan(const BatchPlanOptions& options) : options_(options) {
   if (size < 1) throw_error<InvalidInput>("[batches] a batch has at least 1 sample, got {}", size);
   const bool drop = options.last == LastBatch::kDrop;
   batches_per_epoch_ = samples / size + (!drop && samples % size != 0 ? 1 : 0);
-  const bool must_fill = drop || options.last == LastBatch::kKeep;
-  if (must_fill && samples < size)
+  if (batches_per_epoch_ == 0)
     throw_error<InvalidInput>(
         "[batches] {} samples do not fill a batch of {}; use a smaller batch or more samples",
         samples, size);

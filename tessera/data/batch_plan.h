@@ -37,8 +37,7 @@ struct BatchPlanOptions {
 
 class BatchPlan {
  public:
-  /// Throws InvalidInput where there are no samples, or fewer than a batch and LastBatch::kDrop or
-  /// kKeep.
+  /// Throws InvalidInput where there are no samples, or fewer than a batch and LastBatch::kDrop.
   explicit BatchPlan(const BatchPlanOptions& options);
 
   int64_t batch_size() const { return options_.batch_size; }

@@ -98,6 +98,20 @@ std::vector<std::shared_ptr<const Lowering>> lower_partial_micro_steps(const Tra
   }
 }
 
+void lower_validation(TrainingJob* job) {
+  LowerOptions forward;
+  forward.step = StepKind::kForward;
+  forward.keep_outputs = true;
+  forward.real = job->real;
+  const Graph applied = for_inference(job->graph);
+  job->validation = std::make_shared<const Lowering>(applied, job->plan, forward);
+  const BatchPlan plan = job->validation_loader().plan();
+  if (plan.last_size() == plan.batch_size()) return;
+  forward.few_samples = true;
+  job->partial_validation =
+      std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job->plan, forward);
+}
+
 }  // namespace
 
 void check_image_shape(const Graph& graph, const Dataset& data) {
@@ -129,8 +143,7 @@ BatchLoader TrainingJob::validation_loader() const {
   options.batch_size = graph.type(graph.inputs()[0]).batch();
   options.order = BatchOrder::kSequential;
   // Repeated samples can be ignored where targets are labels, not where they are numbers.
-  const bool drops = validation_set->real_targets() && options.num_samples >= options.batch_size;
-  options.last = drops ? LastBatch::kDrop : LastBatch::kPad;
+  options.last = validation_set->real_targets() ? LastBatch::kKeep : LastBatch::kPad;
   return BatchLoader(*validation_set, BatchPlan(options));
 }
 
@@ -157,14 +170,14 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   const DatasetSplit split = split_dataset(data, config.validation_fraction, config.seed);
   job.train_set = split.train;
   job.validation_set = split.validation;
+  const int64_t batch = graph.type(graph.inputs()[0]).batch();
+  if (job.train_set->size() < batch)
+    throw_error<InvalidInput>(
+        "[batches] {} samples do not fill a batch of {}; use a smaller batch or more samples",
+        job.train_set->size(), batch);
   job.micro_steps = lower_micro_steps(job, job.graph);
   job.partial_micro_steps = lower_partial_micro_steps(job);
-  LowerOptions forward;
-  forward.step = StepKind::kForward;
-  forward.keep_outputs = true;
-  forward.real = real;
-  if (job.validation_set)
-    job.validation = std::make_shared<const Lowering>(for_inference(graph), plan, forward);
+  if (job.validation_set) lower_validation(&job);
   const int64_t batches = job.train_loader().plan().batches_per_epoch();
   job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
   const int64_t epochs = config.epochs.value_or(10);

@@ -28,6 +28,7 @@ struct TrainingJob {
   std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
   std::shared_ptr<const Lowering> validation;  // forward, with running statistics; null: none
   std::vector<double> class_weights;  // counted for the loss; a resumed run must have the same
+  std::shared_ptr<const Lowering> partial_validation;  // of the last batch, where it is smaller
   std::map<std::string, std::string> ties;  // second names of tied parameters in weights files
   /// Writes the weights that the run ends with to config.save_weights, after so many steps.
   std::function<void(const std::vector<at::Tensor>& values, int64_t steps)> write_weights;

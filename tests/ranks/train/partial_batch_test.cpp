@@ -1,6 +1,9 @@
 // The last batch of an epoch has the samples that are left: its gradients, its norms' statistics
 // and its losses' means are those of a network for so many samples, on every placement.
 
+#include "tessera/graph/transform.h"
+#include "tessera/loss/add_losses.h"
+#include "tessera/runtime/rank_session.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/ranks/train/reference_run.h"
 #include "tests/ranks/train/training.h"
@@ -95,6 +98,52 @@ TEST_F(PartialBatch, AddsUpWithOthers) {
   expect_reference(one, parameters);
   each.folder += "_grid";
   EXPECT_LE(difference(train(each, on_grid({2, 1}, 2), without_norm(3)), one), 1e-10);
+}
+
+/// Images, and twice their pixels as numbers to be met.
+class Doubled final : public Dataset {
+ public:
+  int64_t size() const override { return 12; }
+  Shape image_shape() const override { return {1, 13, 14}; }
+  int64_t num_classes() const override { return 1; }
+  bool per_pixel() const override { return true; }
+  bool real_targets() const override { return true; }
+  Shape target_shape() const override { return image_shape(); }
+  void load_image(int64_t sample, const Box& box, at::Tensor target) const override {
+    const at::Tensor row = at::arange(box[1].begin, box[1].end, at::kDouble).unsqueeze(1);
+    const at::Tensor column = at::arange(box[2].begin, box[2].end, at::kDouble).unsqueeze(0);
+    target.copy_(at::sin(row + 2 * column + static_cast<double>(sample)).unsqueeze(0));
+  }
+  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+    load_image(sample, box, target);
+    target.mul_(2);
+  }
+};
+
+TEST_F(PartialBatch, OfNumbersIsValidatedOnce) {
+  const auto network = [](int64_t batch) {
+    Graph graph =
+        prune(build_model("unet2d:base=2,depth=2,classes=1,norm=instance", {batch, 1, 13, 14}),
+              Losses::kDrop);
+    add_losses(graph, {.spec = "mse"});
+    return graph;
+  };
+  TrainConfig each = seven_samples(config("numbers", 1), "segmentation");
+  each.validation_fraction = 0.4;  // five samples
+  each.learning_rate = 0;
+  each.steps = 1;
+  std::vector<double> losses;
+  for (const auto& [batch, plan] :
+       {std::pair<int64_t, Plan>{1, {}}, {2, on_grid({2, 1})}, {5, {}}, {7, on_grid({1, 2}, 2)}}) {
+    each.folder += "x";
+    const TrainingJob job =
+        prepare_training(each, network(batch), plan, at::kDouble, std::make_shared<Doubled>());
+    run_on_threads(plan.num_ranks(), 1, 60, [&](Transport& transport) {
+      const TrainOutcome outcome = Trainer(job, &transport, "threads").run();
+      if (transport.rank() == 0) losses.push_back(outcome.validation->loss);
+    });
+  }
+  for (double loss : losses) EXPECT_NEAR(loss, losses[0], 1e-12);
 }
 
 TEST_F(PartialBatch, IsDroppedWhereThatIsAskedFor) {
