@@ -33,6 +33,9 @@ class KeyValues {
   /// Whether the key has a value: one that was given, or a default.
   bool has(const std::string& key) const { return !text(key).empty(); }
 
+  /// Whether the value is this word: one beside the numbers that the key takes.
+  bool says(const std::string& key, const std::string& word) const { return text(key) == word; }
+
   /// The given value or the default. Throw InvalidInput, with the legal values, where it is none of
   /// them. Ranges include both ends.
   int64_t integer(const std::string& key, int64_t low, int64_t high) const;

@@ -15,8 +15,10 @@ std::string shape_text(const Shape& shape) {
   return shape.empty() ? "a single number" : to_string(shape);
 }
 
-std::vector<std::string> find_differences(const Graph& graph,
-                                          const std::map<std::string, Shape>& tensors) {
+}  // namespace
+
+std::vector<std::string> model_differences(const Graph& graph,
+                                           const std::map<std::string, Shape>& tensors) {
   std::vector<std::string> differences;
   std::set<std::string> known;
   for (const Parameter& parameter : graph.parameters()) {
@@ -35,21 +37,23 @@ std::vector<std::string> find_differences(const Graph& graph,
   return differences;
 }
 
-}  // namespace
-
-void check_model_fit(const std::string& place, const Graph& graph,
-                     const std::map<std::string, Shape>& tensors) {
-  const std::vector<std::string> differences = find_differences(graph, tensors);
-  if (differences.empty()) return;
+std::string listed(const std::vector<std::string>& differences) {
   std::string list;
   for (size_t i = 0; i < std::min(differences.size(), kMaxShown); ++i)
     list += fmt::format("\n  {}", differences[i]);
   if (differences.size() > kMaxShown)
     list += fmt::format("\n  and {} more", differences.size() - kMaxShown);
+  return list;
+}
+
+void check_model_fit(const std::string& place, const Graph& graph,
+                     const std::map<std::string, Shape>& tensors) {
+  const std::vector<std::string> differences = model_differences(graph, tensors);
+  if (differences.empty()) return;
   throw_error<InvalidInput>(
       "{} does not fit the model ({} differences); give the options that the model was made "
       "with:{}",
-      place, differences.size(), list);
+      place, differences.size(), listed(differences));
 }
 
 }  // namespace tessera

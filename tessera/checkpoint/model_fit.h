@@ -9,10 +9,18 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tessera/graph/graph.h"
 
 namespace tessera {
+
+/// What differs, a line each: parameters that are missing or have another shape, and tensors that
+/// the graph does not have.
+std::vector<std::string> model_differences(const Graph& graph,
+                                           const std::map<std::string, Shape>& tensors);
+/// The first of them as a list, a new line before each.
+std::string listed(const std::vector<std::string>& differences);
 
 /// Throws InvalidInput beginning with `place` unless the names are those of the graph's parameters
 /// and the shapes agree. The message lists the first differences.

@@ -45,6 +45,64 @@ std::map<std::string, TensorEntry> entries_of(const SafetensorsFile& file, const
   return entries;
 }
 
+/// Zip archives of torch.save, and the plain pickles that it wrote before.
+void refuse_pickle(const std::string& path) {
+  const InputFile file(path, "weights");
+  unsigned char first[2] = {};
+  if (file.size() >= sizeof(first)) file.read_at(0, first, sizeof(first));
+  const bool is_zip = first[0] == 'P' && first[1] == 'K';
+  const bool is_pickle = first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
+  if (!is_zip && !is_pickle) return;
+  throw_error<InvalidInput>(
+      "[weights] {} is a file of torch.save, and reading one can run code that it holds; convert "
+      "it where you trust it, and give the result:\n"
+      "  python3 -c \"import torch, safetensors.torch as s; s.save_file({{k: v.clone() for k, v in "
+      "torch.load('{}', map_location='cpu').items()}}, 'weights.safetensors')\"\n"
+      "Where it holds more than the state dict, take that from it: "
+      "torch.load(...)['state_dict'].items()",
+      path, path);
+}
+
+/// A file under the names of a model.
+class WeightsFile {
+ public:
+  WeightsFile(const std::string& path, const Graph& graph,
+              const std::map<std::string, std::string>& ties)
+      : file_(checked(path)), entries_(entries_of(file_, graph)) {
+    for (const auto& [alias, name] : ties) entries_.erase(alias);
+    for (const auto& [name, entry] : entries_) shapes_[name] = entry.shape;
+    for (const Parameter& parameter : graph.parameters())
+      if (!parameter.persistent) shapes_[parameter.name] = parameter.shape;  // not from the file
+  }
+
+  const std::map<std::string, Shape>& shapes() const { return shapes_; }
+  int64_t num_fitting(const Graph& graph) const {
+    return std::ranges::count_if(graph.parameters(), [&](const Parameter& p) { return fits(p); });
+  }
+  void copy_fitting(const Graph& graph, std::vector<at::Tensor>& values) const {
+    check_count(graph, values);
+    const c10::NoGradGuard no_grad;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i].defined() && fits(graph.parameters()[i]))
+        values[i].copy_(file_.tensor(entries_.at(graph.parameters()[i].name).name));
+  }
+
+ private:
+  static const std::string& checked(const std::string& path) {
+    refuse_pickle(path);
+    return path;
+  }
+  bool fits(const Parameter& parameter) const {
+    const auto found = entries_.find(parameter.name);
+    return parameter.persistent && found != entries_.end() &&
+           found->second.shape == parameter.shape;
+  }
+
+  SafetensorsFile file_;
+  std::map<std::string, TensorEntry> entries_;  // by the model's names
+  std::map<std::string, Shape> shapes_;
+};
+
 }  // namespace
 
 void save_weights(const std::string& path, const Graph& graph,
@@ -73,19 +131,19 @@ void save_gradients(const std::string& path, const Graph& graph,
 
 void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values,
                   const std::map<std::string, std::string>& ties) {
-  check_count(graph, values);
-  const SafetensorsFile file(path);
-  std::map<std::string, TensorEntry> entries = entries_of(file, graph);
-  for (const auto& [alias, name] : ties) entries.erase(alias);
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, entry] : entries) shapes[name] = entry.shape;
-  for (const Parameter& parameter : graph.parameters())
-    if (!parameter.persistent) shapes[parameter.name] = parameter.shape;  // not from the file
-  check_model_fit(fmt::format("[weights] {}", path), graph, shapes);
-  const c10::NoGradGuard no_grad;
-  for (size_t i = 0; i < values.size(); ++i)
-    if (graph.parameters()[i].persistent && values[i].defined())
-      values[i].copy_(file.tensor(entries.at(graph.parameters()[i].name).name));
+  const WeightsFile file(path, graph, ties);
+  check_model_fit(fmt::format("[weights] {}", path), graph, file.shapes());
+  file.copy_fitting(graph, values);
+}
+
+std::vector<std::string> load_fitting_weights(const std::string& path, const Graph& graph,
+                                              std::vector<at::Tensor>& values,
+                                              const std::map<std::string, std::string>& ties) {
+  const WeightsFile file(path, graph, ties);
+  if (file.num_fitting(graph) == 0)
+    check_model_fit(fmt::format("[weights] {}", path), graph, file.shapes());
+  file.copy_fitting(graph, values);
+  return model_differences(graph, file.shapes());
 }
 
 }  // namespace tessera

@@ -33,7 +33,16 @@ void save_gradients(const std::string& path, const Graph& graph,
 ///    one.
 ///  - The first files of DenseNet write `denselayer1.norm.1.weight` for `denselayer1.norm1.weight`.
 ///  - Second names of tied parameters (`ties`, as for save_weights) are passed over.
+///
+/// A file of Python's pickle, as torch.save writes it, is refused with the line of Python that
+/// converts it: reading one runs its code.
 void load_weights(const std::string& path, const Graph& graph, std::vector<at::Tensor>& values,
                   const std::map<std::string, std::string>& ties = {});
+
+/// The same, but what does not fit is passed over, and told: the head of another number of classes.
+/// Throws InvalidInput where nothing fits.
+std::vector<std::string> load_fitting_weights(const std::string& path, const Graph& graph,
+                                              std::vector<at::Tensor>& values,
+                                              const std::map<std::string, std::string>& ties = {});
 
 }  // namespace tessera

@@ -128,6 +128,13 @@ Keys model_keys() {
                 &Config::input)),
       key("--init-weights", "init_weights", "safetensors file with the weights to start from",
           &Config::init_weights),
+      key("--skip-mismatched", "skip_mismatched",
+          "start from what fits of --init-weights, such as all but a head of another size; says "
+          "what did not",
+          &Config::skip_mismatched),
+      key("--freeze", "freeze",
+          "weights that stay as they are, by patterns of their names: enc1.*,*.norm?.*",
+          &Config::freeze),
       key("--save-weights", "save_weights",
           "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
           &Config::save_weights)};
@@ -140,7 +147,9 @@ Keys data_keys() {
             key("--validation-fraction", "validation_fraction",
                 "part of the samples that is only validated on", &Config::validation_fraction)),
       within(0, kMostCounted,
-             key("--batch", "batch", "samples per step (0: as --input says)", &Config::batch))};
+             key("--batch", "batch", "samples per step (0: as --input says)", &Config::batch)),
+      key("--drop-last", "drop_last",
+          "leave out the samples that do not fill the last batch of an epoch", &Config::drop_last)};
 }
 
 Keys train_keys() {
@@ -180,46 +189,70 @@ Keys train_keys() {
           "safetensors file for the gradients of the run's first step", &Config::dump_gradients),
       one_of({"loss", "accuracy", "mean_iou", "dice"},
              key("--monitor", "monitor",
-                 "the validation metric that decides which checkpoint is best", &Config::monitor))};
+                 "the validation metric that decides which checkpoint is best", &Config::monitor)),
+      below(0, 1,
+            key("--ema", "ema",
+                "decay of a moving average of the weights, which is validated and saved, such as "
+                "0.999 (0: none)",
+                &Config::ema))};
 }
 
 Keys optimiser_keys() {
-  return {one_of({"sgd", "adamw"}, key("--optimiser", "name", "the optimiser", &Config::optimiser)),
-          at_least(0, key("--learning-rate", "learning_rate",
-                          "the highest of the schedule (default: 0.01 for sgd, 0.001 for adamw)",
-                          &Config::learning_rate)),
-          at_least(0, key("--weight-decay", "weight_decay",
-                          "decay of the weights (default: 0 for sgd, 0.01 for adamw)",
-                          &Config::weight_decay)),
-          below(0, 1, key("--momentum", "momentum", "momentum of sgd", &Config::momentum)),
-          key("--nesterov", "nesterov", "Nesterov's step, with sgd", &Config::nesterov),
-          below(0, 1, key("--beta1", "beta1", "decay of the mean, with adamw", &Config::beta1)),
-          below(0, 1, key("--beta2", "beta2", "decay of the squares, with adamw", &Config::beta2)),
-          above(0, key("--epsilon", "epsilon", "added to the denominator, with adamw",
-                       &Config::epsilon))};
+  return {
+      one_of({"sgd", "adam", "adamw"},
+             key("--optimiser", "name", "the optimiser", &Config::optimiser)),
+      at_least(0, key("--learning-rate", "learning_rate",
+                      "the highest of the schedule (default: 0.01 for sgd, 0.001 for the others)",
+                      &Config::learning_rate)),
+      at_least(0, key("--weight-decay", "weight_decay",
+                      "decay of the weights (default: 0.01 for adamw, 0 for the others)",
+                      &Config::weight_decay)),
+      below(0, 1, key("--momentum", "momentum", "momentum of sgd", &Config::momentum)),
+      key("--nesterov", "nesterov", "Nesterov's step, with sgd", &Config::nesterov),
+      below(0, 1,
+            key("--beta1", "beta1", "decay of the mean, with adam and adamw", &Config::beta1)),
+      below(0, 1,
+            key("--beta2", "beta2", "decay of the squares, with adam and adamw", &Config::beta2)),
+      above(0, key("--epsilon", "epsilon", "added to the denominator, with adam and adamw",
+                   &Config::epsilon))};
 }
 
 Keys schedule_keys() {
-  return {formerly("--schedule", "",
-                   one_of({"constant", "step", "cosine", "one_cycle"},
-                          key("--learning-rate-schedule", "name", "how the learning rate changes",
-                              &Config::schedule))),
-          within(0, kMostCounted,
-                 key("--warmup-steps", "warmup_steps",
-                     "steps of linear warm-up before the schedule", &Config::warmup_steps)),
-          within(1, kMostCounted,
-                 key("--step-epochs", "step_epochs", "step: epochs between drops",
-                     &Config::step_epochs)),
-          at_least(0, key("--gamma", "gamma", "step: factor of a drop", &Config::gamma)),
-          at_least(0, key("--min-learning-rate", "min_learning_rate", "cosine: the rate at the end",
-                          &Config::min_learning_rate)),
-          within(0, 1,
-                 key("--pct-start", "pct_start", "one_cycle: fraction of the steps that climb",
-                     &Config::pct_start)),
-          at_least(1, key("--div-factor", "div_factor", "one_cycle: learning rate / first one",
-                          &Config::div_factor)),
-          at_least(1, key("--final-div-factor", "final_div_factor",
-                          "one_cycle: first rate / last one", &Config::final_div_factor))};
+  return {
+      formerly("--schedule", "",
+               one_of({"constant", "step", "exponential", "poly", "plateau", "cosine", "one_cycle"},
+                      key("--learning-rate-schedule", "name", "how the learning rate changes",
+                          &Config::schedule))),
+      within(0, kMostCounted,
+             key("--warmup-steps", "warmup_steps", "steps of linear warm-up before the schedule",
+                 &Config::warmup_steps)),
+      within(
+          1, kMostCounted,
+          key("--step-epochs", "step_epochs", "step: epochs between drops", &Config::step_epochs)),
+      at_least(0, key("--gamma", "gamma",
+                      "step, plateau: factor of a drop; exponential: of each epoch (default: "
+                      "0.1; exponential: 0.95)",
+                      &Config::gamma)),
+      at_least(0,
+               key("--power", "power", "poly: exponent of the part that is left", &Config::power)),
+      within(0, kMostCounted,
+             key("--plateau-patience", "plateau_patience",
+                 "plateau: validations in a row that are not better, before one more is a drop",
+                 &Config::plateau_patience)),
+      below(
+          0, 1,
+          key("--plateau-threshold", "plateau_threshold",
+              "plateau: least part by which a better value is better", &Config::plateau_threshold)),
+      at_least(0,
+               key("--min-learning-rate", "min_learning_rate",
+                   "cosine: the rate at the end; plateau: the least", &Config::min_learning_rate)),
+      within(0, 1,
+             key("--pct-start", "pct_start", "one_cycle: fraction of the steps that climb",
+                 &Config::pct_start)),
+      at_least(1, key("--div-factor", "div_factor", "one_cycle: learning rate / first one",
+                      &Config::div_factor)),
+      at_least(1, key("--final-div-factor", "final_div_factor", "one_cycle: first rate / last one",
+                      &Config::final_div_factor))};
 }
 
 Keys placement_keys() {

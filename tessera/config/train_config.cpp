@@ -10,11 +10,11 @@ namespace tessera {
 namespace {
 
 void fill_in(TrainConfig& config) {
-  const bool adamw = config.optimiser == "adamw";
   if (!config.dtype) config.dtype = "float32";
   if (!config.epochs && !config.steps) config.epochs = 10;
-  if (!config.learning_rate) config.learning_rate = adamw ? 0.001 : 0.01;
-  if (!config.weight_decay) config.weight_decay = adamw ? 0.01 : 0.0;
+  if (!config.learning_rate) config.learning_rate = config.optimiser == "sgd" ? 0.01 : 0.001;
+  if (!config.weight_decay) config.weight_decay = config.optimiser == "adamw" ? 0.01 : 0.0;
+  if (!config.gamma) config.gamma = config.schedule == "exponential" ? 0.95 : 0.1;
 }
 
 void check_together(const TrainConfig& config) {
@@ -36,6 +36,18 @@ void check_together(const TrainConfig& config) {
   if (config.steps && config.warmup_steps >= *config.steps)
     throw_error<InvalidInput>("[--warmup-steps] {} leaves none of the {} steps; use at most {}",
                               config.warmup_steps, *config.steps, *config.steps - 1);
+  if (config.schedule == "plateau" && config.validation_fraction == 0)
+    throw_error<InvalidInput>(
+        "[--learning-rate-schedule] plateau needs validation, and --validation-fraction is 0; give "
+        "it 0.1, say, or take another schedule");
+  if (config.schedule == "plateau" && *config.gamma >= 1)
+    throw_error<InvalidInput>(
+        "[--gamma] {} does not lower the learning rate; with plateau it must be below 1",
+        *config.gamma);
+  if (config.skip_mismatched && config.init_weights.empty())
+    throw_error<InvalidInput>(
+        "[--skip-mismatched] is about the file of --init-weights, and none is given; give one, or "
+        "leave it out");
   if (config.patience > 0 && config.validation_fraction == 0)
     throw_error<InvalidInput>(
         "[--patience] {} needs validation, and --validation-fraction is 0; give it 0.1, say, or "

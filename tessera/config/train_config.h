@@ -22,12 +22,15 @@ namespace tessera {
 struct TrainConfig : JobConfig {
   // [model]
   std::string init_weights;
+  bool skip_mismatched = false;
+  std::string freeze;
   std::string save_weights;
 
   // [data]
   std::string data = "synthetic";
   double validation_fraction = 0.1;
   int64_t batch = 0;  // 0: that of the input
+  bool drop_last = false;
 
   // [train]
   std::optional<int64_t> epochs;  // neither: 10 epochs
@@ -40,11 +43,12 @@ struct TrainConfig : JobConfig {
   bool print_loss = false;
   std::string dump_gradients;
   std::string monitor = "loss";
+  double ema = 0;  // 0: off
 
   // [optimiser]
   std::string optimiser = "sgd";
-  std::optional<double> learning_rate;  // none: 0.01 for sgd, 0.001 for adamw
-  std::optional<double> weight_decay;   // none: 0 for sgd, 0.01 for adamw
+  std::optional<double> learning_rate;  // none: 0.01 for sgd, 0.001 for the others
+  std::optional<double> weight_decay;   // none: 0.01 for adamw, 0 for the others
   double momentum = 0.9;
   bool nesterov = false;
   double beta1 = 0.9;
@@ -55,7 +59,10 @@ struct TrainConfig : JobConfig {
   std::string schedule = "constant";
   int64_t warmup_steps = 0;
   int64_t step_epochs = 10;
-  double gamma = 0.1;
+  std::optional<double> gamma;  // none: 0.95 for exponential, 0.1 for the others
+  double power = 1;
+  int64_t plateau_patience = 10;
+  double plateau_threshold = 1e-4;
   double min_learning_rate = 0;
   double pct_start = 0.3;
   double div_factor = 25;

@@ -17,6 +17,12 @@ BatchPlan::BatchPlan(const BatchPlanOptions& options) : options_(options) {
         samples, size);
 }
 
+int64_t BatchPlan::size_of(int64_t batch) const {
+  const int64_t rest = options_.num_samples % options_.batch_size;
+  const bool is_last = batch % batches_per_epoch_ == batches_per_epoch_ - 1;
+  return options_.last == LastBatch::kKeep && is_last && rest != 0 ? rest : options_.batch_size;
+}
+
 int64_t BatchPlan::place(int64_t batch, int64_t entry) const {
   TESSERA_CHECK(batch >= 0 && 0 <= entry && entry < options_.batch_size,
                 "entry {} of batch {}, batches have {}", entry, batch, options_.batch_size);

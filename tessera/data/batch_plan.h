@@ -21,6 +21,7 @@ enum class BatchOrder {
 /// What becomes of the samples of an epoch that do not fill its last batch.
 enum class LastBatch {
   kDrop,  // they are left out; another epoch leaves out others
+  kKeep,  // the last batch is smaller
   kWrap,  // the batch is filled from the epoch's beginning; those samples count twice
   kPad,   // the same, but the repeated samples' labels are kIgnoreLabel: each counts exactly once
           // (numbers cannot be ignored: there it is kWrap)
@@ -41,6 +42,11 @@ class BatchPlan {
 
   int64_t batch_size() const { return options_.batch_size; }
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
+  /// How many samples batch `batch` has: batch_size(), but for the last of an epoch under
+  /// LastBatch::kKeep.
+  int64_t size_of(int64_t batch) const;
+  /// The size of the last batch of an epoch.
+  int64_t last_size() const { return size_of(batches_per_epoch_ - 1); }
   int64_t epoch_of(int64_t batch) const { return batch / batches_per_epoch_; }
 
   int64_t sample(int64_t batch, int64_t entry) const;

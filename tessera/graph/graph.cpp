@@ -27,6 +27,14 @@ void check_volume(const ValueType& type, const std::string& place, const char* w
                               place, what, to_string(type));
 }
 
+template <class Draw>
+at::Tensor drawn(const Shape& shape, const Draw& draw) {
+  at::Tensor tensor = at::empty(shape, at::kDouble);
+  double* data = tensor.data_ptr<double>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = draw(i);
+  return tensor;
+}
+
 }  // namespace
 
 int64_t Parameter::numel() const { return Box::whole(shape).volume(); }
@@ -84,6 +92,10 @@ void Graph::add_parameter_alias(const std::string& alias, ParameterId parameter)
   TESSERA_CHECK(is_new, "the name {} is taken", alias);
 }
 
+void Graph::set_initial(ParameterId parameter, const Initial& initial) {
+  parameters_[parameter].initial = initial;
+}
+
 ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
                         const std::vector<ValueId>& inputs,
                         const std::vector<ParameterId>& parameters,
@@ -128,16 +140,20 @@ bool Graph::has_trainable(const Node& node) const {
 }
 
 at::Tensor initial_value(const Parameter& parameter, uint64_t seed) {
-  if (parameter.initial.kind == Initial::Kind::kGiven)
-    return parameter.initial.given.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
-  at::Tensor tensor = at::full(parameter.shape, parameter.initial.value, at::kDouble);
-  if (parameter.initial.kind == Initial::Kind::kUniform) {
-    const RandomKey key = RandomKey(seed).with(parameter.name);
-    double* data = tensor.data_ptr<double>();
-    for (int64_t i = 0; i < tensor.numel(); ++i)
-      data[i] = parameter.initial.value * (2 * key.uniform(i) - 1);
+  const Initial& initial = parameter.initial;
+  const RandomKey key = RandomKey(seed).with(parameter.name);
+  switch (initial.kind) {
+    case Initial::Kind::kConstant:
+      return at::full(parameter.shape, initial.value, at::kDouble);
+    case Initial::Kind::kUniform:
+      return drawn(parameter.shape,
+                   [&](int64_t i) { return initial.value * (2 * key.uniform(i) - 1); });
+    case Initial::Kind::kNormal:
+      return drawn(parameter.shape, [&](int64_t i) { return initial.value * key.normal(i); });
+    case Initial::Kind::kGiven:
+      break;
   }
-  return tensor;
+  return initial.given.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
 }
 
 }  // namespace tessera

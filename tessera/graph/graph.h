@@ -33,8 +33,9 @@ inline constexpr ParameterRole kLastParameterRole = ParameterRole::kDerived;
 
 /// How a parameter starts: as a function of (seed, name, global index), or as given.
 struct Initial {
-  enum class Kind { kConstant, kUniform, kGiven } kind = Kind::kConstant;
-  double value = 0;       // the constant, or the bound: uniform in [-value, value)
+  enum class Kind { kConstant, kUniform, kNormal, kGiven } kind = Kind::kConstant;
+  double value =
+      0;  // the constant, the bound (uniform in [-value, value)), or the deviation around 0
   at::Tensor given = {};  // kGiven: of the parameter's shape; never written to
 };
 
@@ -82,6 +83,8 @@ class Graph {
   /// Gives a parameter a second name, by which the builders of operators find it: an imported
   /// weight keeps the name that it has in its file.
   void add_parameter_alias(const std::string& alias, ParameterId parameter);
+  /// Replaces how a parameter starts: builders of operators give it PyTorch's default.
+  void set_initial(ParameterId parameter, const Initial& initial);
   /// Infers the output's type. A number is appended to a name that is in use.
   ValueId add_node(const std::string& name, std::shared_ptr<const Op> op,
                    const std::vector<ValueId>& inputs,

@@ -2,11 +2,22 @@
 
 #include <algorithm>
 
+#include "tessera/base/error.h"
+
 namespace tessera {
 namespace {
 
+ValueType of_batch(ValueType type, int64_t batch) {
+  for (Axis& axis : type.axes)
+    if (axis.kind == AxisKind::kBatch) axis.size = batch;
+  return type;
+}
+
+std::optional<ValueId> plain_copy(Graph&, const Node&, const std::vector<ValueId>&) { return {}; }
+
+/// In batches of `batch` samples.
 Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const ReplaceNode& replace,
-           const std::vector<bool>& keep_input) {
+           const std::vector<bool>& keep_input, int64_t batch) {
   Graph result;
   std::vector<ValueId> ids(graph.values().size(), -1);
   for (const Parameter& parameter : parameters) result.add_parameter(parameter);
@@ -15,7 +26,8 @@ Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const R
       result.add_derivation(derivation);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const ValueId input = graph.inputs()[i];
-    if (keep_input[i]) ids[input] = result.add_input(graph.value(input).name, graph.type(input));
+    if (keep_input[i])
+      ids[input] = result.add_input(graph.value(input).name, of_batch(graph.type(input), batch));
   }
   for (const Node& node : graph.nodes()) {
     std::vector<ValueId> inputs;
@@ -29,10 +41,16 @@ Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const R
   return result;
 }
 
+/// Of all inputs; 0 where there are none.
+int64_t batch_of(const Graph& graph) {
+  return graph.inputs().empty() ? 0 : graph.type(graph.inputs()[0]).batch();
+}
+
 Graph transform_with(const Graph& graph, const std::vector<Parameter>& parameters,
                      const ReplaceNode& replace, UnreadInputs unread) {
   std::vector<bool> keep(graph.inputs().size(), true);
-  Graph result = copy(graph, parameters, replace, keep);
+  const int64_t batch = batch_of(graph);
+  Graph result = copy(graph, parameters, replace, keep, batch);
   if (unread == UnreadInputs::kKeep) return result;
   for (size_t i = 0; i < keep.size(); ++i) {
     const ValueId input = result.inputs()[i];
@@ -40,7 +58,7 @@ Graph transform_with(const Graph& graph, const std::vector<Parameter>& parameter
     keep[i] = !result.value(input).uses.empty() ||
               std::find(outputs.begin(), outputs.end(), input) != outputs.end();
   }
-  return copy(graph, parameters, replace, keep);
+  return copy(graph, parameters, replace, keep, batch);
 }
 
 /// The parameters, frozen where no live node reads them: an optimiser must not decay what has no
@@ -64,6 +82,28 @@ std::vector<Parameter> freeze_unread(const Graph& graph, const std::vector<bool>
 
 Graph transform(const Graph& graph, const ReplaceNode& replace, UnreadInputs unread) {
   return transform_with(graph, graph.parameters(), replace, unread);
+}
+
+Graph with_batch(const Graph& graph, int64_t batch) {
+  const std::vector<bool> keep(graph.inputs().size(), true);
+  Graph result = copy(graph, graph.parameters(), plain_copy, keep, batch);
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const ValueType& old = graph.nodes()[i].types.output;
+    const ValueType& now = result.nodes()[i].types.output;
+    if (now != of_batch(old, batch))
+      throw_error<InvalidInput>(
+          "[{}] makes {} of a batch of {}, and {} of one of {}: it works for one batch size only",
+          graph.nodes()[i].name, to_string(old), batch_of(graph), to_string(now), batch);
+  }
+  return result;
+}
+
+Graph with_frozen(const Graph& graph, const std::function<bool(const Parameter&)>& chosen) {
+  std::vector<Parameter> parameters = graph.parameters();
+  for (Parameter& parameter : parameters)
+    if (parameter.role == ParameterRole::kTrainable && chosen(parameter))
+      parameter.role = ParameterRole::kFrozen;
+  return transform_with(graph, parameters, plain_copy, UnreadInputs::kKeep);
 }
 
 Graph prune(const Graph& graph, Losses losses) {

@@ -27,6 +27,14 @@ enum class UnreadInputs { kKeep, kDrop };
 Graph transform(const Graph& graph, const ReplaceNode& replace,
                 UnreadInputs unread = UnreadInputs::kKeep);
 
+/// The same network for batches of another size. Throws InvalidInput where an operator works for
+/// one size only.
+Graph with_batch(const Graph& graph, int64_t batch);
+
+/// Trainable parameters become frozen where `chosen` says so: no gradient, no update. Running
+/// statistics are no weights and go on as before.
+Graph with_frozen(const Graph& graph, const std::function<bool(const Parameter&)>& chosen);
+
 /// Keeps the nodes that an output depends on, or a loss where losses are kept, and norms, because
 /// their running statistics are results too. Without losses, targets are no longer inputs.
 /// Parameters that no node reads any more are frozen.

@@ -5,7 +5,6 @@
 #include "tessera/checkpoint/weights.h"
 #include "tessera/graph/transform.h"
 #include "tessera/import/import.h"
-#include "tessera/loss/add_losses.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera {
@@ -57,12 +56,17 @@ LoadedModel load_model(const ModelSource& source) {
           "as 1,0.4",
           source.model, loaded.graph.outputs().size());
   }
-  LossOptions losses;
-  losses.spec = source.loss.empty() ? fitting_loss(loaded.graph) : source.loss;
-  if (!source.output_weights.empty())
-    losses.output_weights = parse_reals(source.output_weights, "--output-weights");
-  add_losses(loaded.graph, losses);
+  add_losses(loaded.graph, loss_options(loaded.graph, source.loss, source.output_weights));
   return loaded;
+}
+
+LossOptions loss_options(const Graph& graph, const std::string& loss,
+                         const std::string& output_weights) {
+  LossOptions losses;
+  losses.spec = loss.empty() ? fitting_loss(graph) : loss;
+  if (!output_weights.empty())
+    losses.output_weights = parse_reals(output_weights, "--output-weights");
+  return losses;
 }
 
 void save_model_weights(const std::string& path, const LoadedModel& model,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tessera/graph/graph.h"
+#include "tessera/loss/add_losses.h"
 
 namespace tessera {
 
@@ -29,6 +30,10 @@ struct LoadedModel {
 
 /// Throws InvalidInput and Unsupported as the zoo and the importer do.
 LoadedModel load_model(const ModelSource& source);
+
+/// What --loss and --output-weights say; an empty loss is the one that fits the outputs.
+LossOptions loss_options(const Graph& graph, const std::string& loss,
+                         const std::string& output_weights);
 
 /// Writes the weights (as graph.parameters()) after `steps` training steps: a path that ends in .pt
 /// gets the model's own file again, which PyTorch loads; others a safetensors file.

@@ -1,5 +1,6 @@
 #include "tessera/job/predict.h"
 
+#include <filesystem>
 #include <memory>
 
 #include "tessera/base/error.h"
@@ -29,10 +30,13 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
                      std::vector<at::Tensor>& values) {
   const Graph& graph = loaded.graph;
   if (path.empty()) return;  // a model file brings its own
-  if (path.ends_with(".safetensors")) return load_weights(path, graph, values, loaded.ties);
+  if (path.ends_with(".safetensors") || std::filesystem::is_regular_file(path))
+    return load_weights(path, graph, values, loaded.ties);
   const TrainingState state = CheckpointStore(path, 1).load(path);
   check_fits(graph, state, path);
-  const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
+  std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
+  // A run with --ema was validated by its averages.
+  for (const auto& [name, average] : tensors_under(state, "optimiser.ema.")) model[name] = average;
   for (size_t id = 0; id < graph.parameters().size(); ++id)
     if (values[id].defined()) values[id].copy_(model.at(graph.parameters()[id].name));
 }

@@ -5,7 +5,9 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/import/import.h"
+#include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
+#include "tessera/job/freeze.h"
 #include "tessera/loss/loss_spec.h"
 #include "tessera/zoo/zoo.h"
 
@@ -83,6 +85,7 @@ Job resolve_training(const TrainConfig& config) {
   JobConfig with_batch = config;
   with_batch.input = input_of(config);
   Job job = resolve_job(with_batch);
+  if (!config.freeze.empty()) job.model.graph = freeze(job.graph(), config.freeze);
   check_weights_path(config.save_weights, job.model);
   return job;
 }
@@ -91,7 +94,12 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   TrainConfig of_job = config;
   of_job.seed = job.seed;
   of_job.dtype = dtype_name(job.real);
-  TrainingJob training = prepare_training(of_job, job.graph(), job.plan, job.real, std::move(data));
+  if (!data) data = open_training_data(of_job, job.graph());
+  const std::vector<double> weights = counted_class_weights(job, of_job, data);
+  const Graph graph =
+      weights.empty() ? job.graph() : with_class_weights(job.graph(), of_job, weights);
+  TrainingJob training = prepare_training(of_job, graph, job.plan, job.real, std::move(data));
+  training.class_weights = weights;
   training.ties = job.model.ties;
   training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
     save_model_weights(config.save_weights, job.model, values, steps);
@@ -101,8 +109,10 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   // Steps of the other kinds, and validation, beside what the last step keeps.
   std::set<std::shared_ptr<const Lowering>> others(training.micro_steps.begin(),
                                                    training.micro_steps.end());
+  others.insert(training.partial_micro_steps.begin(), training.partial_micro_steps.end());
   others.erase(training.micro_steps.back());
   if (training.validation) others.insert(training.validation);
+  if (training.partial_validation) others.insert(training.partial_validation);
   for (const auto& other : others) forecast_within_limits(job, *other, where, &step);
   training_begun.store(true);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {

@@ -78,6 +78,14 @@ struct AddTerm {
   void operator()(const HuberOptions& o) const { huber(graph, x, target, name, o); }
 };
 
+void set_class_weights(LossTerm& term, const std::vector<double>& weights) {
+  std::visit(
+      [&](auto& options) {
+        if constexpr (requires { options.class_weights; }) options.class_weights = weights;
+      },
+      term.options);
+}
+
 void add_term(Graph& graph, LossTerm term, ValueId prediction, ValueId target,
               const std::string& name, double output_weight) {
   const bool labels = graph.type(target).element == Element::kIndex;
@@ -90,7 +98,9 @@ void add_term(Graph& graph, LossTerm term, ValueId prediction, ValueId target,
 }  // namespace
 
 void add_losses(Graph& graph, const LossOptions& options) {
-  const LossSpec spec = parse_loss(options.spec);
+  LossSpec spec = parse_loss(options.spec);
+  for (LossTerm& term : spec.terms)
+    if (term.weights_by_labels) set_class_weights(term, options.class_weights);
   const std::vector<ValueId> outputs = graph.outputs();
   if (outputs.empty())
     throw_error<InvalidInput>("[loss] the graph has no output to compare with a target");

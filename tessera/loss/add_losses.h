@@ -19,6 +19,7 @@ namespace tessera {
 struct LossOptions {
   std::string spec = "cross_entropy";       // see loss_spec.h
   std::vector<double> output_weights = {};  // one per output; none: all 1
+  std::vector<double> class_weights = {};   // for class_weights=auto; none: all 1
 };
 
 /// The nodes are called "loss", "loss_<term>" for further terms, and "loss_<output>..." for further

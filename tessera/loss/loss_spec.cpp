@@ -36,12 +36,21 @@ int64_t read_ignore_index(const KeyValues& given) {
   return given.integer("ignore_index", Limits::min(), Limits::max());
 }
 
+bool weights_by_labels(const KeyValues& given) { return given.says("class_weights", "auto"); }
+
+std::vector<double> read_class_weights(const KeyValues& given) {
+  if (weights_by_labels(given)) return {};
+  return given.reals("class_weights", 0, kLarge);
+}
+
 LossTerm read_cross_entropy(const KeyValues& given) {
   CrossEntropyOptions options;
-  options.class_weights = given.reals("class_weights", 0, kLarge);
+  options.class_weights = read_class_weights(given);
   options.ignore_index = read_ignore_index(given);
   options.label_smoothing = given.real("label_smoothing", 0, 1);
-  return {.target = TargetKind::kLabels, .options = options};
+  return {.target = TargetKind::kLabels,
+          .options = options,
+          .weights_by_labels = weights_by_labels(given)};
 }
 
 LossTerm read_bce(const KeyValues& given) {
@@ -71,7 +80,7 @@ LossTerm read_focal(const KeyValues& given) {
   FocalOptions options;
   options.gamma = given.real("gamma", 0, kLarge);
   options.alpha = given.real("alpha", -1, 1);
-  options.class_weights = given.reals("class_weights", 0, kLarge);
+  options.class_weights = read_class_weights(given);
   options.ignore_index = read_ignore_index(given);
   TargetKind target = read_target(given);
   if (given.choice("form", {"sigmoid", "softmax"}) == "softmax") {
@@ -80,8 +89,11 @@ LossTerm read_focal(const KeyValues& given) {
       throw_error<InvalidInput>(
           "[loss focal] form=softmax is for labels, and target=real was given; use form=sigmoid");
     target = TargetKind::kLabels;
+  } else if (weights_by_labels(given)) {
+    throw_error<InvalidInput>(
+        "[loss focal] class_weights=auto is for labels; use it with form=softmax");
   }
-  return {.target = target, .options = options};
+  return {.target = target, .options = options, .weights_by_labels = weights_by_labels(given)};
 }
 
 std::vector<TermInfo> classification_terms() {
@@ -91,7 +103,8 @@ std::vector<TermInfo> classification_terms() {
   return {
       {"cross_entropy",
        "softmax cross entropy against labels",
-       {{"class_weights", "", "one factor per class, such as 1/2/1"},
+       {{"class_weights", "",
+         "one factor per class, such as 1/2/1; auto: by the labels of the training samples"},
         ignore_index,
         {"label_smoothing", "0", "from 0 to 1"}},
        read_cross_entropy},
@@ -117,7 +130,7 @@ std::vector<TermInfo> classification_terms() {
        "cross entropy that counts easy pixels less",
        {{"gamma", "2", "how much less; 0: not"},
         {"alpha", "-1", "share of yes, 0 to 1 (sigmoid form); below 0: none"},
-        {"class_weights", "", "one factor per class, such as 1/2/1 (softmax form)"},
+        {"class_weights", "", "one factor per class, such as 1/2/1, or auto (softmax form)"},
         {"form", "sigmoid", "sigmoid: each channel for itself; softmax: labels"},
         ignore_index,
         target},

@@ -4,6 +4,7 @@
 //   cross_entropy
 //   0.5*bce + 0.5*dice:average=batch
 //   cross_entropy:class_weights=1/2/1,ignore_index=255 + focal:gamma=1.5
+//   cross_entropy:class_weights=auto
 //
 // Numbers have no '+' in their exponents.
 
@@ -30,6 +31,8 @@ struct LossTerm {
       options = {};  // their weight is the term's factor
   /// Dice without a given activation: softmax over several classes of labels, else sigmoid.
   bool activation_by_target = false;
+  /// class_weights=auto: from the labels of the training samples, where there are any.
+  bool weights_by_labels = false;
 };
 
 struct LossSpec {

@@ -28,6 +28,7 @@ struct LowerOptions {
   bool zero_gradients = true;    // start from zero; without it, add to the last step's
   bool reduce_gradients = true;  // sum them over the ranks; a step that accumulates does not
   bool recompute = true;         // cheap outputs are computed again rather than kept
+  bool few_samples = false;      // the batch may be smaller than the number of its parts
   // Of kTrain:
   int64_t accumulated_steps = 1;  // whose gradients are added up; the update takes their mean
   double clip_norm = 0;           // longest gradient that is not shortened; 0: no limit

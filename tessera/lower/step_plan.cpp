@@ -71,7 +71,7 @@ std::vector<int> count_users_of_buffers(const Graph& graph) {
 }  // namespace
 
 /// Targets may have fewer pixels than there are parts, as other values may.
-void check_inputs(const Graph& graph, const Plan& plan) {
+void check_inputs(const Graph& graph, const Plan& plan, const LowerOptions& options) {
   for (ValueId output : graph.outputs())
     if (graph.value(output).producer < 0 && graph.value(output).uses.empty())
       throw_error<Unsupported>(
@@ -79,8 +79,12 @@ void check_inputs(const Graph& graph, const Plan& plan) {
           "to run",
           graph.value(output).name);
   for (ValueId input : graph.inputs())
-    if (graph.type(input).element == Element::kReal && !is_target(graph, input))
-      check_plan(plan, graph.type(input));
+    if (graph.type(input).element == Element::kReal && !is_target(graph, input)) {
+      ValueType type = graph.type(input);
+      if (options.few_samples)
+        type.axes[0].size = std::max(type.axes[0].size, plan.data * plan.micro_batches);
+      check_plan(plan, type);
+    }
 }
 
 bool StepPlan::updates_buffers_late(NodeId id) const {
@@ -101,7 +105,7 @@ bool StepPlan::contributes(ValueId value, int group, int need) const {
 }
 
 StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions& options) {
-  check_inputs(graph, plan);
+  check_inputs(graph, plan, options);
   if (!(options.clip_norm >= 0 && std::isfinite(options.clip_norm)))
     throw_error<InvalidInput>(
         "[clip] a gradient norm of {} cannot be a limit; give one above 0, or 0 for none",

@@ -47,6 +47,6 @@ struct StepPlan {
 StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions& options);
 
 /// Throws where the plan does not fit an input of the graph.
-void check_inputs(const Graph& graph, const Plan& plan);
+void check_inputs(const Graph& graph, const Plan& plan, const LowerOptions& options = {});
 
 }  // namespace tessera

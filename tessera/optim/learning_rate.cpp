@@ -34,6 +34,7 @@ void check(const LearningRateOptions& options) {
   check_at_least("step size in epochs", options.step_epochs, 1);
   check_within("learning rate", options.learning_rate, 0, kHuge);
   check_within("gamma", options.gamma, 0, kHuge);
+  check_within("power", options.power, 0, kHuge);
   check_within("min learning rate", options.min_learning_rate, 0,
                options.schedule == Schedule::kCosine ? options.learning_rate : kHuge);
   check_within("pct_start", options.pct_start, 0, 1);
@@ -47,6 +48,11 @@ void check(const LearningRateOptions& options) {
 
 }  // namespace
 
+double warmed_up(double rate, int64_t step, int64_t warmup_steps) {
+  if (step >= warmup_steps) return rate;
+  return rate * static_cast<double>(step + 1) / static_cast<double>(warmup_steps + 1);
+}
+
 LearningRate::LearningRate(const LearningRateOptions& options)
     : options_(options), scheduled_steps_(options.total_steps - options.warmup_steps) {
   check(options_);
@@ -55,14 +61,23 @@ LearningRate::LearningRate(const LearningRateOptions& options)
 double LearningRate::at(int64_t step) const {
   TESSERA_CHECK(step >= 0, "step {}", step);
   const int64_t warmup = options_.warmup_steps;
-  if (step >= warmup) return scheduled(step - warmup);
-  return scheduled(0) * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+  return warmed_up(scheduled(std::max<int64_t>(0, step - warmup)), step, warmup);
 }
 
 double LearningRate::scheduled(int64_t step) const {
   switch (options_.schedule) {
     case Schedule::kConstant:
+    case Schedule::kPlateau:
       break;
+    case Schedule::kExponential:
+      return options_.learning_rate *
+             std::pow(options_.gamma, static_cast<double>(step / options_.steps_per_epoch));
+    case Schedule::kPoly: {
+      const int64_t left = std::max<int64_t>(0, scheduled_steps_ - step);
+      return options_.learning_rate *
+             std::pow(static_cast<double>(left) / static_cast<double>(scheduled_steps_),
+                      options_.power);
+    }
     case Schedule::kStep: {
       const int64_t drops = step / options_.steps_per_epoch / options_.step_epochs;
       return options_.learning_rate * std::pow(options_.gamma, static_cast<double>(drops));

@@ -1,11 +1,14 @@
 #pragma once
 // The learning rate of each step, as a pure function of the step: a resumed run asks for the same
-// numbers, and there is no state to save. A step is one update of the weights (with accumulation,
-// several batches). For lr = the given rate, t = steps since the end of the warm-up, T = all steps
-// after it:
+// numbers, and there is no state to save. (Only plateau depends on more than the step.) A step is
+// one update of the weights (with accumulation, several batches). For lr = the given rate, t =
+// steps since the end of the warm-up, T = all steps after it:
 //
 //   constant    lr
 //   step        lr gamma^floor(t / (step_epochs * steps_per_epoch))       as StepLR
+//   exponential lr gamma^floor(t / steps_per_epoch)                       as ExponentialLR
+//   poly        lr (1 - t / T)^power                                      as PolynomialLR
+//   plateau     what plateau.h says; here it is constant                  as ReduceLROnPlateau
 //   cosine      min + (lr - min) (1 + cos(pi t / T)) / 2                  as CosineAnnealingLR
 //   one_cycle   from lr/div up to lr at t = pct_start T - 1, then down
 //               to lr/(div final_div) at T - 1, along half cosines        as OneCycleLR
@@ -21,7 +24,7 @@
 
 namespace tessera {
 
-enum class Schedule { kConstant, kStep, kCosine, kOneCycle };
+enum class Schedule { kConstant, kStep, kExponential, kPoly, kPlateau, kCosine, kOneCycle };
 
 struct LearningRateOptions {
   Schedule schedule = Schedule::kConstant;
@@ -30,12 +33,16 @@ struct LearningRateOptions {
   int64_t steps_per_epoch = 1;
   int64_t warmup_steps = 0;
   int64_t step_epochs = 10;          // step: epochs between drops
-  double gamma = 0.1;                // step: factor of a drop
+  double gamma = 0.1;                // step: factor of a drop; exponential: of an epoch
+  double power = 1;                  // poly
   double min_learning_rate = 0;      // cosine: the end
   double pct_start = 0.3;            // one-cycle: fraction of the steps that climb
   double div_factor = 25;            // one-cycle: lr / start
   double final_div_factor = 10'000;  // one-cycle: start / end
 };
+
+/// The rate of a step where the schedule's rate is `rate`: a part of it during the warm-up.
+double warmed_up(double rate, int64_t step, int64_t warmup_steps);
 
 class LearningRate {
  public:

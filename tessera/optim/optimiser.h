@@ -37,6 +37,10 @@ class Optimiser {
   /// counter. What has none here, the optimiser allocates by itself.
   virtual void keep_state_in(const std::vector<std::vector<at::Tensor>>& states) = 0;
 
+  /// The moving average of a parameter (averaged.h), which shares the optimiser's memory; undefined
+  /// where none is kept, and before the first step.
+  virtual at::Tensor average(ParameterId) const { return {}; }
+
   /// Sets the rate of the steps that follow; at least 0, and finite. It is not part of the state:
   /// it belongs to the schedule.
   virtual void set_learning_rate(double learning_rate) = 0;
@@ -63,6 +67,17 @@ struct SgdOptions {
 /// g = gradient + weight_decay p;  v = momentum v + g;  p -= lr v  (Nesterov: lr (g + momentum v)).
 /// Throws InvalidInput for options that PyTorch refuses.
 std::unique_ptr<Optimiser> sgd(const SgdOptions& options);
+
+struct AdamOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+};
+/// Kingma and Ba, "Adam: a method for stochastic optimization": g = gradient + weight_decay p, and
+/// a step along the mean of g over the root of the mean of its squares, both bias-corrected.
+std::unique_ptr<Optimiser> adam(const AdamOptions& options);
 
 struct AdamWOptions {
   double learning_rate = 1e-3;

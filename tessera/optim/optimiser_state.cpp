@@ -28,6 +28,11 @@ at::Tensor& OptimiserState::at(int slot, ParameterId id, const at::Tensor& param
   return tensors[id];
 }
 
+at::Tensor OptimiserState::find(int slot, ParameterId id) const {
+  const std::vector<at::Tensor>& tensors = tensors_[slot];
+  return id < static_cast<int>(tensors.size()) ? tensors[id] : at::Tensor();
+}
+
 /// As the parameter lies in memory: an element-wise kernel may round differently on other strides.
 at::Tensor OptimiserState::new_tensor(size_t slot, ParameterId id,
                                       const at::Tensor& parameter) const {
@@ -69,8 +74,9 @@ std::vector<StateTensor> OptimiserState::layout(const Graph& graph, at::ScalarTy
   return all;
 }
 
-void OptimiserState::load(const Graph& graph, const std::vector<at::Tensor>& parameters,
-                          const NamedTensors& state) {
+std::vector<std::vector<at::Tensor>> OptimiserState::taken(
+    const Graph& graph, const std::vector<at::Tensor>& parameters,
+    const NamedTensors& state) const {
   TESSERA_CHECK(parameters.size() == graph.parameters().size(), "{} tensors for {} parameters",
                 parameters.size(), graph.parameters().size());
   ByName tensors = index(state);
@@ -85,6 +91,12 @@ void OptimiserState::load(const Graph& graph, const std::vector<at::Tensor>& par
         "[{}] the state holds {}, which this optimiser and model do not have ({} such tensors); "
         "resume with the optimiser, its options and the model of the checkpoint",
         optimiser_, tensors.begin()->first, tensors.size());
+  return loaded;
+}
+
+void OptimiserState::load(const Graph& graph, const std::vector<at::Tensor>& parameters,
+                          const NamedTensors& state) {
+  std::vector<std::vector<at::Tensor>> loaded = taken(graph, parameters, state);
   for (size_t slot = 0; slot < slots_.size(); ++slot)
     for (size_t id = 0; id < parameters.size(); ++id)
       if (at::Tensor& tensor = loaded[slot][id]; tensor.defined())

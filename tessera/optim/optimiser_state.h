@@ -51,15 +51,27 @@ class OptimiserState {
   /// The tensor of a slot and a parameter; zeros where there is none yet.
   at::Tensor& at(int slot, ParameterId id, const at::Tensor& parameter);
 
+  /// The same; undefined where there is none yet.
+  at::Tensor find(int slot, ParameterId id) const;
+
   NamedTensors save(const Graph& graph) const;
   /// As Optimiser::state_layout.
   std::vector<StateTensor> layout(const Graph& graph, at::ScalarType real) const;
   /// As Optimiser::load_state.
   void load(const Graph& graph, const std::vector<at::Tensor>& parameters,
             const NamedTensors& state);
+  /// Throws what load() would throw, and changes nothing.
+  void check_loads(const Graph& graph, const std::vector<at::Tensor>& parameters,
+                   const NamedTensors& state) const {
+    taken(graph, parameters, state);
+  }
 
  private:
   using ByName = std::map<std::string, at::Tensor>;
+  /// The tensors of `state`, as tensors_ has them.
+  std::vector<std::vector<at::Tensor>> taken(const Graph& graph,
+                                             const std::vector<at::Tensor>& parameters,
+                                             const NamedTensors& state) const;
   ByName index(const NamedTensors& state) const;
   at::Tensor take(ByName& tensors, const Slot& slot, const Parameter& parameter,
                   const at::Tensor& value) const;

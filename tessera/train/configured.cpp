@@ -1,21 +1,32 @@
 #include "tessera/train/configured.h"
 
 #include "tessera/base/error.h"
+#include "tessera/optim/averaged.h"
 
 namespace tessera {
 namespace {
 
+/// Whether a lower value of the monitored metric is better.
+bool monitor_falls(const TrainConfig& config) { return config.monitor == "loss"; }
+
 Schedule schedule_named(const std::string& name) {
   if (name == "step") return Schedule::kStep;
+  if (name == "exponential") return Schedule::kExponential;
+  if (name == "poly") return Schedule::kPoly;
+  if (name == "plateau") return Schedule::kPlateau;
   if (name == "cosine") return Schedule::kCosine;
   if (name == "one_cycle") return Schedule::kOneCycle;
   TESSERA_CHECK(name == "constant", "schedule {}", name);
   return Schedule::kConstant;
 }
 
-}  // namespace
-
-std::unique_ptr<Optimiser> configured_optimiser(const TrainConfig& config) {
+std::unique_ptr<Optimiser> plain_optimiser(const TrainConfig& config) {
+  if (config.optimiser == "adam")
+    return adam({.learning_rate = config.learning_rate.value(),
+                 .beta1 = config.beta1,
+                 .beta2 = config.beta2,
+                 .epsilon = config.epsilon,
+                 .weight_decay = config.weight_decay.value()});
   if (config.optimiser == "adamw")
     return adamw({.learning_rate = config.learning_rate.value(),
                   .beta1 = config.beta1,
@@ -29,6 +40,13 @@ std::unique_ptr<Optimiser> configured_optimiser(const TrainConfig& config) {
               .nesterov = config.nesterov});
 }
 
+}  // namespace
+
+std::unique_ptr<Optimiser> configured_optimiser(const TrainConfig& config) {
+  std::unique_ptr<Optimiser> optimiser = plain_optimiser(config);
+  return config.ema > 0 ? averaged(std::move(optimiser), config.ema) : std::move(optimiser);
+}
+
 LearningRate configured_learning_rate(const TrainConfig& config, int64_t total_steps,
                                       int64_t steps_per_epoch) {
   LearningRateOptions options;
@@ -38,7 +56,8 @@ LearningRate configured_learning_rate(const TrainConfig& config, int64_t total_s
   options.steps_per_epoch = steps_per_epoch;
   options.warmup_steps = config.warmup_steps;
   options.step_epochs = config.step_epochs;
-  options.gamma = config.gamma;
+  options.gamma = config.gamma.value();
+  options.power = config.power;
   options.min_learning_rate = config.min_learning_rate;
   options.pct_start = config.pct_start;
   options.div_factor = config.div_factor;
@@ -46,11 +65,21 @@ LearningRate configured_learning_rate(const TrainConfig& config, int64_t total_s
   return LearningRate(options);
 }
 
+std::optional<Plateau> configured_plateau(const TrainConfig& config) {
+  if (config.schedule != "plateau") return std::nullopt;
+  return Plateau({.learning_rate = config.learning_rate.value(),
+                  .factor = config.gamma.value(),
+                  .patience = config.plateau_patience,
+                  .threshold = config.plateau_threshold,
+                  .min_learning_rate = config.min_learning_rate,
+                  .mode = monitor_falls(config) ? Plateau::Mode::kMin : Plateau::Mode::kMax});
+}
+
 EarlyStopping configured_early_stopping(const TrainConfig& config) {
-  const bool falls = config.monitor == "loss";
-  return EarlyStopping({.patience = config.patience,
-                        .min_delta = config.min_delta,
-                        .mode = falls ? EarlyStopping::Mode::kMin : EarlyStopping::Mode::kMax});
+  return EarlyStopping(
+      {.patience = config.patience,
+       .min_delta = config.min_delta,
+       .mode = monitor_falls(config) ? EarlyStopping::Mode::kMin : EarlyStopping::Mode::kMax});
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
 #include "tessera/data/finite.h"
+#include "tessera/optim/averaged.h"
 #include "tessera/train/configured.h"
 
 namespace tessera {
@@ -36,19 +37,44 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       optimiser_(configured_optimiser(job.config)),
       learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
       early_stopping_(configured_early_stopping(job.config)),
+      plateau_(configured_plateau(job.config)),
       loader_(job.train_loader()),
       checkpoints_(job.config.folder + "/checkpoints",
                    static_cast<int>(job.config.keep_checkpoints)) {
-  std::map<const Lowering*, std::shared_ptr<Executor>> made;
-  for (const auto& lowering : job_.micro_steps) {
-    std::shared_ptr<Executor>& executor = made[lowering.get()];
-    if (!executor)
-      executor = std::make_shared<Executor>(lowering->graph(), lowering->program(transport->rank()),
-                                            &parameters_, transport, ExecutorOptions{job.real});
-    micro_steps_.push_back(executor);
-  }
+  micro_steps_ = executors_for(job.micro_steps);
+  partial_micro_steps_ = executors_for(job.partial_micro_steps);
   optimiser_->keep_state_in(parameters_.states());
   if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);
+}
+
+Trainer::Executors Trainer::executors_for(
+    const std::vector<std::shared_ptr<const Lowering>>& lowerings) {
+  std::map<const Lowering*, std::shared_ptr<Executor>> made;
+  Executors executors;
+  for (const auto& lowering : lowerings) {
+    std::shared_ptr<Executor>& executor = made[lowering.get()];
+    if (!executor)
+      executor =
+          std::make_shared<Executor>(lowering->graph(), lowering->program(transport_->rank()),
+                                     &parameters_, transport_, ExecutorOptions{job_.real});
+    executors.push_back(executor);
+  }
+  return executors;
+}
+
+const Lowering& Trainer::lowering_of(int64_t batch) const {
+  const auto& lowerings = is_partial(batch) ? job_.partial_micro_steps : job_.micro_steps;
+  return *lowerings[batch % job_.config.accumulation];
+}
+
+Executor& Trainer::executor_of(int64_t batch) const {
+  const Executors& executors = is_partial(batch) ? partial_micro_steps_ : micro_steps_;
+  return *executors[batch % job_.config.accumulation];
+}
+
+double Trainer::learning_rate() const {
+  if (!plateau_) return learning_rate_.at(step_);
+  return warmed_up(plateau_->rate(), step_, job_.config.warmup_steps);
 }
 
 TrainOutcome Trainer::run() {
@@ -97,33 +123,34 @@ double Trainer::train_step() {
     }
   }
   gradient_norm_ = NAN;
+  last_learning_rate_ = learning_rate();
   double loss = 0;
-  for (size_t micro = 0; micro < micro_steps_.size() && std::isfinite(loss); ++micro) {
-    run_micro_step(static_cast<int64_t>(micro));
-    loss += micro_steps_[micro]->loss() / static_cast<double>(micro_steps_.size());
+  const int64_t count = job_.config.accumulation;
+  for (int64_t micro = 0; micro < count && std::isfinite(loss); ++micro) {
+    run_micro_step(batch_of(micro));
+    loss += executor_of(batch_of(micro)).loss() / static_cast<double>(count);
   }
-  if (std::isfinite(loss)) gradient_norm_ = micro_steps_.back()->gradient_norm();
+  if (std::isfinite(loss)) gradient_norm_ = executor_of(batch_of(count - 1)).gradient_norm();
   if (job_.config.print_loss && is_first()) print_out("step {} loss {:.17g}\n", step_ + 1, loss);
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) handle_bad_step(loss);
   return loss;
 }
 
-void Trainer::run_micro_step(int64_t micro) {
-  const int64_t batch = step_ * job_.config.accumulation + micro;
+void Trainer::run_micro_step(int64_t batch) {
   StepContext context;
   context.seed = job_.config.seed;
   context.step = batch;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-    prefetch_->load({field_of(job_.micro_steps[micro]->graph(), input), box}, batch, target);
+    prefetch_->load({field_of(lowering_of(batch).graph(), input), box}, batch, target);
   };
   context.gradients_complete = [&] {
     if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
   };
   context.update = [&] {
-    optimiser_->set_learning_rate(learning_rate_.at(step_));
+    optimiser_->set_learning_rate(last_learning_rate_);
     optimiser_->step(parameters_.values(), parameters_.gradients());
   };
-  micro_steps_[micro]->run(context);
+  executor_of(batch).run(context);
 }
 
 /// The step's whole gradients, before clipping, under the parameters' names.
@@ -156,10 +183,11 @@ void Trainer::handle_bad_step(double loss) {
 
 /// What is wrong with this rank's part of the step's samples; empty where nothing is.
 std::string Trainer::bad_sample() {
-  for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
-    for (const BatchBox& request : loads_of(job_.micro_steps[0]->graph(), program())) {
+  for (int64_t micro = 0; micro < job_.config.accumulation; ++micro) {
+    const int64_t batch = batch_of(micro);
+    for (const BatchBox& request :
+         loads_of(lowering_of(batch).graph(), executor_of(batch).program())) {
       if (request.field != Field::kImages || request.box.empty()) continue;
-      const int64_t batch = step_ * job_.config.accumulation + micro;
       at::Tensor box = at::empty(request.box.shape(), at::kDouble);
       loader_.load(request, batch, box);
       if (const std::optional<Shape> place = first_non_finite(box)) {
@@ -171,18 +199,27 @@ std::string Trainer::bad_sample() {
             to_string(*place), to_string(request.box));
       }
     }
+  }
   return "";
 }
 
-void Trainer::validate() {
-  outcome_.validation = validator_->run();
+double Trainer::monitored() const {
   const ValidationResult& result = *outcome_.validation;
   const std::string& monitor = job_.config.monitor;
-  const double value = monitor == "loss"       ? result.loss
-                       : monitor == "accuracy" ? result.scores.accuracy
-                       : monitor == "dice"     ? result.scores.mean_dice
-                                               : result.scores.mean_iou;
-  improved_ = early_stopping_.update(value) == EarlyStopping::Verdict::kImproved;
+  return monitor == "loss"       ? result.loss
+         : monitor == "accuracy" ? result.scores.accuracy
+         : monitor == "dice"     ? result.scores.mean_dice
+                                 : result.scores.mean_iou;
+}
+
+void Trainer::validate() {
+  {
+    const WithAverages averages(*optimiser_, parameters_.values());
+    outcome_.validation = validator_->run();
+  }
+  const ValidationResult& result = *outcome_.validation;
+  improved_ = early_stopping_.update(monitored()) == EarlyStopping::Verdict::kImproved;
+  if (plateau_) plateau_->update(monitored());
   if (progress_)
     progress_->say(fmt::format("epoch {}: validation {}{}",
                                (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch,
@@ -203,8 +240,7 @@ void Trainer::log_step(double loss) {
   const bool row_due = step_ == 1 || validated || step_ % job_.config.log_interval == 0;
   if (metrics_ && row_due) {
     std::vector<std::optional<double>> row{
-        static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), loss,
-        learning_rate_.at(step_ - 1)};
+        static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), loss, last_learning_rate_};
     row.push_back(gradient_norm_);
     row.push_back(validated ? std::optional<double>(outcome_.validation->loss) : std::nullopt);
     const auto score = [&](auto field) {
@@ -222,10 +258,12 @@ void Trainer::log_step(double loss) {
   }
   if (!progress_) return;
   const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();
-  int64_t pixels = shape[0] * job_.config.accumulation;
+  int64_t pixels = 0;
+  for (int64_t micro = 1; micro <= job_.config.accumulation; ++micro)
+    pixels += batches().size_of(batch_of(0) - micro);
   for (size_t axis = 2; axis < shape.size(); ++axis) pixels *= shape[axis];
   progress_->show(
-      {(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, learning_rate_.at(step_ - 1), pixels});
+      {(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, last_learning_rate_, pixels});
 }
 
 }  // namespace tessera

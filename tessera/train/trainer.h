@@ -16,6 +16,7 @@
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/optim/learning_rate.h"
 #include "tessera/optim/optimiser.h"
+#include "tessera/optim/plateau.h"
 #include "tessera/runtime/executor.h"
 #include "tessera/train/early_stopping.h"
 #include "tessera/train/metrics_file.h"
@@ -55,11 +56,20 @@ class Trainer {
  private:
   bool is_first() const { return transport_->rank() == 0; }
   const Program& program() const { return micro_steps_[0]->program(); }
+  const BatchPlan& batches() const { return loader_.plan(); }
+  /// Batches are numbered through the whole run.
+  int64_t batch_of(int64_t micro) const { return step_ * job_.config.accumulation + micro; }
+  bool is_partial(int64_t batch) const { return batches().size_of(batch) < batches().batch_size(); }
+  const Lowering& lowering_of(int64_t batch) const;
+  Executor& executor_of(int64_t batch) const;
+  /// Of the next step.
+  double learning_rate() const;
   /// The ranks that hold each parameter.
   const std::vector<Members>& holders() const { return job_.micro_steps[0]->holders(); }
 
   // trainer_state.cpp: how a run begins, is saved and ends
   void start_or_resume();
+  std::vector<std::string> load_initial_weights();
   std::string claim_folder();
   void open_records(const std::string& resumed_from);
   void restore(const std::string& checkpoint);
@@ -68,12 +78,15 @@ class Trainer {
   void finish_run();
 
   // trainer.cpp: the loop
+  using Executors = std::vector<std::shared_ptr<Executor>>;  // batches of one kind share theirs
+  Executors executors_for(const std::vector<std::shared_ptr<const Lowering>>& lowerings);
   double train_step();
-  void run_micro_step(int64_t micro);
+  void run_micro_step(int64_t batch);
   void dump_gradients();
   void handle_bad_step(double loss);
   std::string bad_sample();
   void validate();
+  double monitored() const;
   bool anyone_wants_to_stop();
   void log_step(double loss);
 
@@ -93,7 +106,9 @@ class Trainer {
   std::unique_ptr<Optimiser> optimiser_;
   LearningRate learning_rate_;
   EarlyStopping early_stopping_;
-  std::vector<std::shared_ptr<Executor>> micro_steps_;  // batches of one kind share theirs
+  std::optional<Plateau> plateau_;
+  Executors micro_steps_;
+  Executors partial_micro_steps_;
   std::unique_ptr<Validator> validator_;
   BatchLoader loader_;
   std::unique_ptr<Prefetch> prefetch_;
@@ -105,6 +120,7 @@ class Trainer {
       good_buffers_;  // running statistics before the step, where on_nan is skip
   int64_t step_ = 0;
   double gradient_norm_ = 0;
+  double last_learning_rate_ = 0;  // of the last step
   bool improved_ = false;
   std::string complaint_;  // of metrics.csv, until all ranks hear of it
   TrainOutcome outcome_;

@@ -2,9 +2,11 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
+#include "tessera/checkpoint/model_fit.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
 #include "tessera/files/json.h"
+#include "tessera/optim/averaged.h"
 #include "tessera/runtime/holders_agree.h"
 #include "tessera/train/trainer.h"
 
@@ -16,13 +18,60 @@ namespace {
 const std::vector<std::string> kMetrics{"epoch",    "loss",     "learning_rate", "gradient_norm",
                                         "val_loss", "accuracy", "mean_iou",      "dice"};
 
-int64_t validations_in(const std::string& text, const std::string& checkpoint) {
-  const auto count = read_number<int64_t>(text);
-  if (!count || *count < 0)
-    throw_error<InvalidInput>(
-        "[resume] {}: its \"validations_without_best\" is \"{}\"; it must be a whole number from 0",
-        checkpoint, text);
-  return *count;
+constexpr const char *kValidationsWithoutBest = "validations_without_best",
+                     *kPlateauRate = "plateau_rate", *kPlateauBest = "plateau_best",
+                     *kPlateauBad = "plateau_validations_without_best",
+                     *kClassWeights = "class_weights";
+
+/// "0.5/2/1", with all their digits.
+std::string slashed_digits(const std::vector<double>& numbers) {
+  std::vector<std::string> words;
+  for (double number : numbers) words.push_back(fmt::format("{}", number));
+  return joined(words, "/");
+}
+
+/// Weights that were counted anew must be those that the run began with: other labels would change
+/// the loss in the middle of it.
+void check_class_weights(const std::vector<double>& counted, const TrainingState& state,
+                         const std::string& checkpoint) {
+  const auto found = state.metadata.find(kClassWeights);
+  if (found == state.metadata.end() || counted.empty()) return;
+  if (found->second == slashed_digits(counted)) return;
+  throw_error<InvalidInput>(
+      "[resume] {} was made with the class weights {}, the labels of the training samples now give "
+      "{}; give the old ones to --loss as class_weights={}, or --resume no to start anew",
+      checkpoint, found->second, slashed_digits(counted), found->second);
+}
+
+/// A number of the checkpoint's metadata, at least 0 where it is a count; none where it has none.
+template <class T>
+std::optional<T> number_in(const TrainingState& state, const char* name,
+                           const std::string& checkpoint) {
+  const auto found = state.metadata.find(name);
+  if (found == state.metadata.end()) return std::nullopt;
+  const auto number = read_number<T>(found->second);
+  if (!number || (std::is_integral_v<T> && *number < 0))
+    throw_error<InvalidInput>("[resume] {}: its \"{}\" is \"{}\"; it must be a {}", checkpoint,
+                              name, found->second,
+                              std::is_integral_v<T> ? "whole number from 0" : "number");
+  return number;
+}
+
+/// With all their digits: a resumed run continues with the same bits.
+void describe_plateau(const Plateau::State& plateau, Metadata* metadata) {
+  (*metadata)[kPlateauRate] = fmt::format("{:.17g}", plateau.rate);
+  (*metadata)[kPlateauBad] = std::to_string(plateau.num_bad);
+  if (plateau.best) (*metadata)[kPlateauBest] = fmt::format("{:.17g}", *plateau.best);
+}
+
+/// `fresh` where the run that wrote the checkpoint had another schedule.
+Plateau::State plateau_in(const TrainingState& state, const Plateau::State& fresh,
+                          const std::string& checkpoint) {
+  Plateau::State plateau = fresh;
+  if (const auto rate = number_in<double>(state, kPlateauRate, checkpoint)) plateau.rate = *rate;
+  if (const auto bad = number_in<int64_t>(state, kPlateauBad, checkpoint)) plateau.num_bad = *bad;
+  plateau.best = number_in<double>(state, kPlateauBest, checkpoint);
+  return plateau;
 }
 
 }  // namespace
@@ -35,14 +84,27 @@ void Trainer::start_or_resume() {
     if (is_first()) path = claim_folder();
   });
   path = broadcast_text(*transport_, path);
+  std::vector<std::string> skipped;
   do_together(*transport_, [&] {
     if (!path.empty())
       restore(path);
     else if (!config.init_weights.empty())
-      load_weights(config.init_weights, job_.graph, parameters_.values(), job_.ties);
+      skipped = load_initial_weights();
     if (is_first()) open_records(path);
+    if (progress_ && !skipped.empty())
+      progress_->say(fmt::format("skipped where {} and the model differ:{}", config.init_weights,
+                                 listed(skipped)));
   });
   outcome_.checkpoint = path;
+}
+
+/// What was passed over, where that is allowed.
+std::vector<std::string> Trainer::load_initial_weights() {
+  const std::string& path = job_.config.init_weights;
+  if (job_.config.skip_mismatched)
+    return load_fitting_weights(path, job_.graph, parameters_.values(), job_.ties);
+  load_weights(path, job_.graph, parameters_.values(), job_.ties);
+  return {};
 }
 
 /// Rank 0: takes the run folder; returns the checkpoint to resume from, or nothing.
@@ -68,6 +130,8 @@ void Trainer::open_records(const std::string& resumed_from) {
   options.total_steps = job_.total_steps;
   options.num_epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
   progress_.emplace(options);
+  if (!job_.class_weights.empty())
+    progress_->say("class weights by the training labels: " + slashed_digits(job_.class_weights));
   if (resumed)
     progress_->say(fmt::format("resumed at step {} from {}", step_, resumed_from));
   else if (config.resume == "auto" && !scan_checkpoints(config.folder + "/checkpoints").empty())
@@ -82,6 +146,7 @@ void Trainer::restore(const std::string& checkpoint) {
         "[resume] {} was made with --seed {}, this run has {}; give the same seed, or --resume no "
         "to start anew",
         checkpoint, state.seed, job_.config.seed);
+  check_class_weights(job_.class_weights, state, checkpoint);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
   for (ParameterId id : program().parameters)
     parameters_.values()[id].copy_(model.at(job_.graph.parameters()[id].name));
@@ -95,10 +160,9 @@ void Trainer::restore(const std::string& checkpoint) {
   }
   EarlyStopping::State stopping;
   if (!std::isnan(state.best_metric)) stopping.best = state.best_metric;
-  if (const auto found = state.metadata.find("validations_without_best");
-      found != state.metadata.end())
-    stopping.num_without = validations_in(found->second, checkpoint);
+  stopping.num_without = number_in<int64_t>(state, kValidationsWithoutBest, checkpoint).value_or(0);
   early_stopping_.load_state(stopping);
+  if (plateau_) plateau_->load_state(plateau_in(state, plateau_->state(), checkpoint));
   step_ = state.step;
   outcome_.resumed_at = step_;
 }
@@ -117,11 +181,13 @@ TrainingState Trainer::snapshot() {
   state.position_in_epoch = step_ % job_.steps_per_epoch;
   state.seed = job_.config.seed;
   state.best_metric = early_stopping_.state().best.value_or(NAN);
-  state.metadata = {
-      {"model", as_utf8(job_.config.model)},
-      {"config", to_json(job_.config)},
-      {"placement", to_json(job_.plan)},
-      {"validations_without_best", std::to_string(early_stopping_.state().num_without)}};
+  state.metadata = {{"model", as_utf8(job_.config.model)},
+                    {"config", to_json(job_.config)},
+                    {"placement", to_json(job_.plan)},
+                    {kValidationsWithoutBest, std::to_string(early_stopping_.state().num_without)}};
+  if (plateau_) describe_plateau(plateau_->state(), &state.metadata);
+  if (!job_.class_weights.empty())
+    state.metadata[kClassWeights] = slashed_digits(job_.class_weights);
   return state;
 }
 
@@ -141,6 +207,7 @@ void Trainer::finish_run() {
   outcome_.steps = step_;
   if (progress_) progress_->finish();
   if (job_.config.save_weights.empty()) return;
+  const WithAverages averages(*optimiser_, parameters_.values());
   const std::vector<at::Tensor> values = whole_parameters();
   do_together(*transport_, [&] {
     if (!is_first()) return;

@@ -5,6 +5,7 @@
 #include "tessera/base/counts.h"
 #include "tessera/base/error.h"
 #include "tessera/data/open.h"
+#include "tessera/graph/transform.h"
 #include "tessera/lower/inference.h"
 #include "tessera/train/configured.h"
 
@@ -54,7 +55,8 @@ void check_data(const Graph& graph, const Dataset& data) {
 
 /// At most three kinds of batches in a step: the first sets the gradients to zero, the last reduces
 /// them and updates, those between only add.
-std::vector<std::shared_ptr<const Lowering>> lower_micro_steps(const TrainingJob& job) {
+std::vector<std::shared_ptr<const Lowering>> lower_micro_steps(const TrainingJob& job,
+                                                               const Graph& graph) {
   const std::unique_ptr<Optimiser> optimiser = configured_optimiser(job.config);
   std::map<std::pair<bool, bool>, std::shared_ptr<const Lowering>> made;
   std::vector<std::shared_ptr<const Lowering>> steps;
@@ -69,11 +71,45 @@ std::vector<std::shared_ptr<const Lowering>> lower_micro_steps(const TrainingJob
     options.clip_norm = job.config.clip_norm;
     options.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
     options.real = job.real;
+    options.few_samples = &graph != &job.graph;
     auto& lowering = made[{options.zero_gradients, last}];
-    if (!lowering) lowering = std::make_shared<const Lowering>(job.graph, job.plan, options);
+    if (!lowering) lowering = std::make_shared<const Lowering>(graph, job.plan, options);
     steps.push_back(lowering);
   }
   return steps;
+}
+
+/// The last batch of an epoch has its own programs: its statistics, means and parts are those of
+/// the samples that it has. Weights, gradients and the optimiser's state are the same ones.
+std::vector<std::shared_ptr<const Lowering>> lower_partial_micro_steps(const TrainingJob& job) {
+  const BatchPlan plan = job.train_loader().plan();
+  if (plan.last_size() == plan.batch_size()) return {};
+  try {
+    auto steps = lower_micro_steps(job, with_batch(job.graph, plan.last_size()));
+    for (size_t i = 0; i < steps.size(); ++i)
+      TESSERA_CHECK(steps[i]->holders() == job.micro_steps[i]->holders(),
+                    "other ranks hold the parameters in a smaller batch");
+    return steps;
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>(
+        "[--data] the last batch of an epoch has {} of {} samples, and cannot be trained on: {}; "
+        "leave it out with --drop-last, or use a batch that divides the {} samples",
+        plan.last_size(), plan.batch_size(), error.what(), job.train_set->size());
+  }
+}
+
+void lower_validation(TrainingJob* job) {
+  LowerOptions forward;
+  forward.step = StepKind::kForward;
+  forward.keep_outputs = true;
+  forward.real = job->real;
+  const Graph applied = for_inference(job->graph);
+  job->validation = std::make_shared<const Lowering>(applied, job->plan, forward);
+  const BatchPlan plan = job->validation_loader().plan();
+  if (plan.last_size() == plan.batch_size()) return;
+  forward.few_samples = true;
+  job->partial_validation =
+      std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job->plan, forward);
 }
 
 }  // namespace
@@ -97,6 +133,7 @@ BatchLoader TrainingJob::train_loader() const {
   options.num_samples = train_set->size();
   options.batch_size = graph.type(graph.inputs()[0]).batch();
   options.seed = config.seed;
+  options.last = config.drop_last ? LastBatch::kDrop : LastBatch::kKeep;
   return BatchLoader(*train_set, BatchPlan(options));
 }
 
@@ -106,9 +143,14 @@ BatchLoader TrainingJob::validation_loader() const {
   options.batch_size = graph.type(graph.inputs()[0]).batch();
   options.order = BatchOrder::kSequential;
   // Repeated samples can be ignored where targets are labels, not where they are numbers.
-  const bool drops = validation_set->real_targets() && options.num_samples >= options.batch_size;
-  options.last = drops ? LastBatch::kDrop : LastBatch::kPad;
+  options.last = validation_set->real_targets() ? LastBatch::kKeep : LastBatch::kPad;
   return BatchLoader(*validation_set, BatchPlan(options));
+}
+
+std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph) {
+  Shape sample = graph.type(graph.inputs()[0]).shape();
+  sample.erase(sample.begin());
+  return open_dataset(config.data, sample, config.seed, num_classes(graph));
 }
 
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
@@ -120,9 +162,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.graph = graph;
   job.plan = plan;
   job.real = real;
-  Shape sample = graph.type(graph.inputs()[0]).shape();
-  sample.erase(sample.begin());
-  if (!data) data = open_dataset(config.data, sample, config.seed, num_classes(graph));
+  if (!data) data = open_training_data(config, graph);
   check_data(graph, *data);
   if (data->real_targets() && config.monitor != "loss")
     throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",
@@ -130,13 +170,14 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   const DatasetSplit split = split_dataset(data, config.validation_fraction, config.seed);
   job.train_set = split.train;
   job.validation_set = split.validation;
-  job.micro_steps = lower_micro_steps(job);
-  LowerOptions forward;
-  forward.step = StepKind::kForward;
-  forward.keep_outputs = true;
-  forward.real = real;
-  if (job.validation_set)
-    job.validation = std::make_shared<const Lowering>(for_inference(graph), plan, forward);
+  const int64_t batch = graph.type(graph.inputs()[0]).batch();
+  if (job.train_set->size() < batch)
+    throw_error<InvalidInput>(
+        "[batches] {} samples do not fill a batch of {}; use a smaller batch or more samples",
+        job.train_set->size(), batch);
+  job.micro_steps = lower_micro_steps(job, job.graph);
+  job.partial_micro_steps = lower_partial_micro_steps(job);
+  if (job.validation_set) lower_validation(&job);
   const int64_t batches = job.train_loader().plan().batches_per_epoch();
   job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
   const int64_t epochs = config.epochs.value_or(10);

@@ -24,8 +24,12 @@ struct TrainingJob {
   std::shared_ptr<const Subset> train_set;
   std::shared_ptr<const Dataset> validation_set;             // null: none
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
+  /// The same for the last batch of an epoch where that is smaller; empty where it is not.
+  std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
   std::shared_ptr<const Lowering> validation;  // forward, with running statistics; null: none
-  std::map<std::string, std::string> ties;     // second names of tied parameters in weights files
+  std::vector<double> class_weights;  // counted for the loss; a resumed run must have the same
+  std::shared_ptr<const Lowering> partial_validation;  // of the last batch, where it is smaller
+  std::map<std::string, std::string> ties;  // second names of tied parameters in weights files
   /// Writes the weights that the run ends with to config.save_weights, after so many steps.
   std::function<void(const std::vector<at::Tensor>& values, int64_t steps)> write_weights;
   int64_t steps_per_epoch = 0;
@@ -36,6 +40,9 @@ struct TrainingJob {
   /// Every validation sample once.
   BatchLoader validation_loader() const;
 };
+
+/// The data set that config.data names, for the network's images.
+std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph);
 
 /// `data` replaces the data set that config.data names. Throws InvalidInput where model, data and
 /// placement do not fit each other.

@@ -16,7 +16,17 @@ Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transpo
       loader_(job.validation_loader()),
       transport_(transport),
       executor_(job.validation->graph(), job.validation->program(transport->rank()), parameters,
-                transport, {job.real}) {}
+                transport, {job.real}) {
+  if (job.partial_validation)
+    partial_executor_.emplace(job.partial_validation->graph(),
+                              job.partial_validation->program(transport->rank()), parameters,
+                              transport, ExecutorOptions{job.real});
+}
+
+Executor& Validator::executor_of(int64_t batch) {
+  const BatchPlan& plan = loader_.plan();
+  return plan.size_of(batch) < plan.batch_size() ? *partial_executor_ : executor_;
+}
 
 void Validator::sum_over_ranks(std::vector<double>* numbers) {
   AllReduce sum(*transport_, everyone(transport_->size()), numbers->data(),
@@ -44,23 +54,30 @@ ConfusionCounts Validator::count_batch(int64_t batch) {
 
 /// The batch's loss; the outputs stay in the executor.
 double Validator::run_batch(int64_t batch) {
-  const Graph& graph = job_.validation->graph();
+  Executor& executor = executor_of(batch);
+  const Graph& graph =
+      (&executor == &executor_ ? job_.validation : job_.partial_validation)->graph();
   StepContext context;
   context.seed = job_.config.seed;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
     loader_.load({field_of(graph, input), box}, batch, target);
   };
-  executor_.run(context);
-  return executor_.loss();
+  executor.run(context);
+  return executor.loss();
 }
 
-/// Over whole batches: samples that do not fill one are left out, unless there is only that one.
+/// A batch's loss is the mean over its samples.
 double Validator::mean_loss() {
-  const int64_t batches = loader_.plan().batches_per_epoch();
-  double sum = 0;
-  for (int64_t batch = 0; batch < batches; ++batch) sum += run_batch(batch);
+  const BatchPlan& plan = loader_.plan();
+  double sum = 0, samples = 0;
+  for (int64_t batch = 0; batch < plan.batches_per_epoch(); ++batch) {
+    const auto size = static_cast<double>(plan.size_of(batch));
+    sum += size * run_batch(batch);
+    samples += size;
+  }
   executor_.release();
-  return sum / static_cast<double>(batches);
+  if (partial_executor_) partial_executor_->release();
+  return sum / samples;
 }
 
 ValidationResult Validator::run() {

@@ -2,6 +2,8 @@
 // Applies the network to the validation set and scores it: each rank counts its own pixels, the
 // counts are summed. Every sample counts once, whatever the batch size.
 
+#include <optional>
+
 #include "tessera/runtime/executor.h"
 #include "tessera/train/metrics.h"
 #include "tessera/train/training_job.h"
@@ -25,6 +27,8 @@ class Validator {
   ValidationResult run();
 
  private:
+  /// Of the batch; the smaller one of the last batch.
+  Executor& executor_of(int64_t batch);
   ConfusionCounts count_batch(int64_t batch);
   double mean_loss();
   double run_batch(int64_t batch);
@@ -34,6 +38,7 @@ class Validator {
   BatchLoader loader_;
   Transport* transport_;
   Executor executor_;
+  std::optional<Executor> partial_executor_;
 };
 
 }  // namespace tessera

@@ -46,7 +46,7 @@ ModelInfo attention_unet2d() {
           .summary = "U-Net with attention gates on its skips for segmenting images",
           .num_spatial = 2,
           .default_input = {1, 3, 256, 256},
-          .options = {kUnetBase.info(64), kUnetDepth.info(5), kClasses.info(2), norm_option()},
+          .options = with_any_norm({kUnetBase.info(64), kUnetDepth.info(5), kClasses.info(2)}),
           .build = [name](const ModelOptions& options, const Shape& input) {
             check_unet_sizes(name, options, input);
             return build_unet(options, input, Border::kSame, gated);

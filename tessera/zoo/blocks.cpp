@@ -6,7 +6,6 @@
 #include "tessera/base/error.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/loss/cross_entropy.h"
-#include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/dropout.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/pool/pooling.h"
@@ -14,32 +13,25 @@
 
 namespace tessera {
 
-OptionInfo norm_option(const std::string& default_value) {
-  return {"norm", default_value, "normalisation of each convolution; batch or none"};
-}
-
-Norm read_norm(const ModelOptions& options) {
-  return options.choice("norm", {"batch", "none"}) == "batch" ? Norm::kBatch : Norm::kNone;
-}
-
 int64_t scaled_channels(int64_t channels, int64_t width, int64_t default_width) {
   const double factor = static_cast<double>(width) / static_cast<double>(default_width);
   return std::max<int64_t>(1, std::llround(static_cast<double>(channels) * factor));
 }
 
 ValueId conv_norm_relu(Graph& graph, ValueId x, const std::string& prefix,
-                       const std::string& suffix, int64_t channels, Norm norm, Border border) {
+                       const std::string& suffix, int64_t channels, const NormChoice& norm,
+                       Border border) {
   x = convolution(graph, x, prefix + ".conv" + suffix,
                   {.out_channels = channels,
                    .kernel = {3},
                    .padding = {border == Border::kSame ? 1 : 0},
-                   .bias = norm == Norm::kNone});
-  if (norm == Norm::kBatch) x = batch_norm(graph, x, prefix + ".norm" + suffix);
+                   .bias = norm.leaves_bias()});
+  x = norm.add(graph, x, prefix + ".norm" + suffix);
   return relu(graph, x, prefix + ".relu" + suffix);
 }
 
 ValueId two_convolutions(Graph& graph, ValueId x, const std::string& level, int64_t channels,
-                         Norm norm, Border border) {
+                         const NormChoice& norm, Border border) {
   x = conv_norm_relu(graph, x, level, "1", channels, norm, border);
   return conv_norm_relu(graph, x, level, "2", channels, norm, border);
 }

@@ -4,20 +4,16 @@
 #include <string>
 
 #include "tessera/graph/graph.h"
+#include "tessera/zoo/norm_choice.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera {
-
-enum class Norm { kBatch, kNone };
 
 /// What a convolution 3^d does at the border of the image.
 enum class Border {
   kSame,   // zeros around it: the size stays
   kValid,  // nothing: one pixel less at each end
 };
-
-OptionInfo norm_option(const std::string& default_value = "batch");
-Norm read_norm(const ModelOptions& options);
 
 /// `channels` of a network whose first convolution has `default_width` of them, for one with
 /// `width` there; at least 1.
@@ -37,12 +33,12 @@ class Sequential {
 /// Convolution 3^d, norm, ReLU. The nodes are prefix.conv<suffix>, prefix.norm<suffix> and
 /// prefix.relu<suffix>. The convolution has a bias only where no norm would take it away again.
 ValueId conv_norm_relu(Graph& graph, ValueId x, const std::string& prefix,
-                       const std::string& suffix, int64_t channels, Norm norm,
+                       const std::string& suffix, int64_t channels, const NormChoice& norm,
                        Border border = Border::kSame);
 
 /// Two of them with suffixes 1 and 2: a level of a U-Net.
 ValueId two_convolutions(Graph& graph, ValueId x, const std::string& level, int64_t channels,
-                         Norm norm, Border border = Border::kSame);
+                         const NormChoice& norm, Border border = Border::kSame);
 
 /// Dropout; no node where the probability is 0.
 ValueId drop(Graph& graph, ValueId x, const std::string& name, double probability);

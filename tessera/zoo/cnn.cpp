@@ -19,7 +19,7 @@ constexpr IntegerOption kDepth{"depth", "number of blocks", 1, 12};
 Graph build_cnn(const std::string& model, const ModelOptions& options, const Shape& input) {
   const int64_t base = kBase.read(options), depth = kDepth.read(options);
   const int64_t classes = kClasses.read(options);
-  const Norm norm = read_norm(options);
+  const NormChoice norm = read_norm(options);
   check_spatial_sizes(model, input, int64_t{1} << depth,
                       fmt::format(" with depth {}; use a larger input or less depth", depth));
 

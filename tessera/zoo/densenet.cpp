@@ -19,6 +19,7 @@
 #include "tessera/ops/shape/concat.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
+#include "tessera/zoo/initial_weights.h"
 #include "tessera/zoo/typed_options.h"
 
 namespace tessera {
@@ -89,6 +90,8 @@ Graph build_densenet(int depth, const ModelOptions& options, const Shape& input)
   x = norm_then_relu(graph, x, "features.norm5", "features.relu5");
   x = global_average_pool(graph, x);
   finish_with_cross_entropy(graph, linear(graph, x, "classifier", {.out_features = classes}));
+  start_convolutions(graph, kaiming_normal(Fan::kIn));
+  zero_biases_of_linears(graph);
   return graph;
 }
 

@@ -9,7 +9,8 @@
 //   upscore8 ───────── add ── upscore_pool4 ── add ────── upscore2 ──────┘
 //
 // The paper pads the image by 100 and crops; here convolutions pad to keep sizes, so that the score
-// maps lie on each other without crops. Names in the VGG part are torchvision's.
+// maps lie on each other without crops. Names and initial values in the VGG part are
+// torchvision's.
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +21,7 @@
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
+#include "tessera/zoo/initial_weights.h"
 #include "tessera/zoo/typed_options.h"
 
 namespace tessera {
@@ -41,6 +43,9 @@ class FcnBuilder {
     const ValueId pool3 = vgg_block(vgg_block(vgg_block(image_, 64, 2), 128, 2), 256, 3);
     const ValueId pool4 = vgg_block(pool3, 512, 3);
     const ValueId pool5 = vgg_block(pool4, 512, 3);
+    // All that there is so far; the layers that follow keep PyTorch's defaults.
+    start_convolutions(graph_, kaiming_normal(Fan::kOut));
+    zero_biases_of_convolutions(graph_);
     const ValueId fc6 = fully_convolutional(pool5, "fc6", "drop6", 7);
     const ValueId fc7 = fully_convolutional(fc6, "fc7", "drop7", 1);
 

@@ -19,6 +19,7 @@
 #include "tessera/ops/shape/concat.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
+#include "tessera/zoo/initial_weights.h"
 #include "tessera/zoo/typed_options.h"
 
 namespace tessera {
@@ -62,6 +63,7 @@ class InceptionBuilder {
     x = module_e(x, "Mixed_7c.");
     x = drop(graph_, global_average_pool(graph_, x), "dropout", dropout_);
     finish(linear(graph_, x, "fc", {.out_features = classes_}), aux);
+    set_initial_weights(with_aux);
     return std::move(graph_);
   }
 
@@ -172,6 +174,14 @@ class InceptionBuilder {
 
   ValueId join(const std::string& module, const std::vector<ValueId>& branches) {
     return concat(graph_, branches, module + "concat");
+  }
+
+  /// torchvision cuts the normal distribution off at -2 and 2: twenty deviations, farther than a
+  /// draw can get.
+  void set_initial_weights(bool with_aux) {
+    start_convolutions(graph_, normal(0.1));
+    start_linears(graph_, normal(0.1));
+    if (with_aux) start_layer(graph_, "AuxLogits.fc", normal(0.001));
   }
 
   void finish(ValueId logits, ValueId aux) {

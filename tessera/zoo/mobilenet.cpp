@@ -17,6 +17,7 @@
 #include "tessera/ops/pool/global_pool.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
+#include "tessera/zoo/initial_weights.h"
 #include "tessera/zoo/typed_options.h"
 
 namespace tessera {
@@ -92,6 +93,7 @@ Graph build_mobilenet(const ModelOptions& options, const Shape& input) {
   x = drop(graph, global_average_pool(graph, x), "classifier.0", kMobilenetDropout.read(options));
   finish_with_cross_entropy(
       graph, linear(graph, x, "classifier.1", {.out_features = kClasses.read(options)}));
+  start_as_vgg(graph);
   return graph;
 }
 

@@ -15,6 +15,7 @@
 #include "tessera/ops/pool/pooling.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
+#include "tessera/zoo/initial_weights.h"
 #include "tessera/zoo/typed_options.h"
 
 namespace tessera {
@@ -86,6 +87,7 @@ Graph build_resnet(int depth, const ModelOptions& options, const Shape& input) {
                          width << stage, stage > 0 && i == 0 ? 2 : 1);
   x = global_average_pool(graph, x);
   finish_with_cross_entropy(graph, linear(graph, x, "fc", {.out_features = classes}));
+  start_convolutions(graph, kaiming_normal(Fan::kOut));
   return graph;
 }
 

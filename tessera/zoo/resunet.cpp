@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "tessera/ops/conv/convolution.h"
-#include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/add.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/shape/concat.h"
@@ -30,7 +29,7 @@ class ResUnetBuilder {
       : base_(kUnetBase.read(options)),
         depth_(kUnetDepth.read(options)),
         classes_(kClasses.read(options)),
-        norm_(read_norm(options)),
+        norm_(read_any_norm(options)),
         image_(graph_.add_input("image", ValueType::image(input))) {}
 
   Graph build() && {
@@ -48,13 +47,13 @@ class ResUnetBuilder {
   int64_t channels_of(int64_t level) const { return base_ << (level - 1); }
 
   ValueId first_block() {
-    const ValueId x = conv(image_, "enc1.conv1", base_, {.kernel = 3, .bias = bias_before_norm()});
+    const ValueId x = conv(image_, "enc1.conv1", base_, {.kernel = 3, .bias = norm_.leaves_bias()});
     return second_half(x, image_, "enc1", base_, 1);
   }
 
   ValueId block(ValueId x, const std::string& name, int64_t channels, int64_t stride) {
     const ValueId y = conv(norm_relu(x, name, "1"), name + ".conv1", channels,
-                           {.kernel = 3, .stride = stride, .bias = bias_before_norm()});
+                           {.kernel = 3, .stride = stride, .bias = norm_.leaves_bias()});
     return second_half(y, x, name, channels, stride);
   }
 
@@ -79,9 +78,6 @@ class ResUnetBuilder {
     bool bias = true;
   };
 
-  /// A norm would take the bias before it away again.
-  bool bias_before_norm() const { return norm_ == Norm::kNone; }
-
   ValueId conv(ValueId x, const std::string& name, int64_t channels, const ConvForm& form) {
     return convolution(graph_, x, name,
                        {.out_channels = channels,
@@ -92,7 +88,7 @@ class ResUnetBuilder {
   }
 
   ValueId norm_relu(ValueId x, const std::string& block, const std::string& suffix) {
-    if (norm_ == Norm::kBatch) x = batch_norm(graph_, x, block + ".norm" + suffix);
+    x = norm_.add(graph_, x, block + ".norm" + suffix);
     return relu(graph_, x, block + ".relu" + suffix);
   }
 
@@ -100,7 +96,7 @@ class ResUnetBuilder {
   int64_t base_;
   int64_t depth_;
   int64_t classes_;
-  Norm norm_;
+  NormChoice norm_;
   ValueId image_;
 };
 
@@ -111,7 +107,7 @@ ModelInfo resunet2d() {
           .summary = "U-Net of residual blocks for segmenting images",
           .num_spatial = 2,
           .default_input = {1, 3, 256, 256},
-          .options = {kUnetBase.info(64), kUnetDepth.info(4), kClasses.info(2), norm_option()},
+          .options = with_any_norm({kUnetBase.info(64), kUnetDepth.info(4), kClasses.info(2)}),
           .build = [](const ModelOptions& options, const Shape& input) {
             return ResUnetBuilder(options, input).build();
           }};

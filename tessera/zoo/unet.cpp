@@ -13,7 +13,7 @@ ModelInfo unet(int num_spatial) {
                                  num_spatial == 2 ? "images" : "volumes"),
           .num_spatial = num_spatial,
           .default_input = num_spatial == 2 ? Shape{1, 3, 256, 256} : Shape{1, 1, 64, 64, 64},
-          .options = {kUnetBase.info(64), kUnetDepth.info(5), kClasses.info(2), norm_option()},
+          .options = with_any_norm({kUnetBase.info(64), kUnetDepth.info(5), kClasses.info(2)}),
           .build = [name](const ModelOptions& options, const Shape& input) {
             check_unet_sizes(name, options, input);
             return build_unet(options, input, Border::kSame);

@@ -8,8 +8,8 @@ namespace tessera {
 namespace {
 
 /// From the level below to level `level`, whose encoder left `skip`.
-ValueId ascend(Graph& graph, ValueId x, ValueId skip, int64_t level, int64_t channels, Norm norm,
-               Border border) {
+ValueId ascend(Graph& graph, ValueId x, ValueId skip, int64_t level, int64_t channels,
+               const NormChoice& norm, Border border) {
   const std::string up = fmt::format("up{}", level), decoder = fmt::format("dec{}", level);
   x = transposed_convolution(graph, x, up,
                              {.out_channels = channels, .kernel = {2}, .stride = {2}});
@@ -24,7 +24,7 @@ Graph build_unet(const ModelOptions& options, const Shape& input, Border border,
                  const SkipFilter& filter) {
   const int64_t base = kUnetBase.read(options), depth = kUnetDepth.read(options);
   const int64_t classes = kClasses.read(options);
-  const Norm norm = read_norm(options);
+  const NormChoice norm = read_any_norm(options);
 
   Graph graph;
   ValueId x = graph.add_input("image", ValueType::image(input));

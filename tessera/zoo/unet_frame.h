@@ -27,8 +27,8 @@ inline constexpr IntegerOption kUnetDepth{"depth", "number of levels, the bottle
 /// next level, at half the size.
 using SkipFilter = std::function<ValueId(Graph& graph, ValueId skip, ValueId below, int64_t level)>;
 
-/// The training graph, from the options base, depth, classes and norm. Without a filter skips are
-/// read as they are. An upsampled map is padded with zeros to the size of its skip.
+/// The training graph, from the options base, depth, classes, norm and groups. Without a filter
+/// skips are read as they are. An upsampled map is padded with zeros to the size of its skip.
 Graph build_unet(const ModelOptions& options, const Shape& input, Border border,
                  const SkipFilter& filter = {});
 

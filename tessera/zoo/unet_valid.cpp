@@ -59,7 +59,7 @@ ModelInfo unet2d_valid() {
       .summary = "U-Net without padding: the logits of the middle of an image",
       .num_spatial = 2,
       .default_input = {1, 1, 572, 572},
-      .options = {kUnetBase.info(64), kUnetDepth.info(5), kClasses.info(2), norm_option("none")},
+      .options = with_any_norm({kUnetBase.info(64), kUnetDepth.info(5), kClasses.info(2)}, "none"),
       .build = [](const ModelOptions& options, const Shape& input) {
         check_sizes(options, input);
         return build_unet(options, input, Border::kValid, centre_crop);

@@ -8,12 +8,12 @@
 #include "tessera/base/error.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/linear.h"
-#include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/pool/adaptive_pool.h"
 #include "tessera/ops/shape/flatten.h"
 #include "tessera/zoo/blocks.h"
 #include "tessera/zoo/entries.h"
+#include "tessera/zoo/initial_weights.h"
 #include "tessera/zoo/typed_options.h"
 
 namespace tessera {
@@ -35,7 +35,7 @@ std::array<int, 5> convolutions_per_block(int depth) {
 }
 
 /// Here convolutions have a bias even before a norm: torchvision's have.
-ValueId vgg_features(Graph& graph, ValueId x, int depth, int64_t width, Norm norm) {
+ValueId vgg_features(Graph& graph, ValueId x, int depth, int64_t width, const NormChoice& norm) {
   constexpr std::array<int64_t, 5> kChannels{64, 128, 256, 512, 512};
   const std::array<int, 5> convolutions = convolutions_per_block(depth);
   Sequential features("features");
@@ -44,7 +44,7 @@ ValueId vgg_features(Graph& graph, ValueId x, int depth, int64_t width, Norm nor
     for (int i = 0; i < convolutions[block]; ++i) {
       x = convolution(graph, x, features.next(),
                       {.out_channels = channels, .kernel = {3}, .padding = {1}});
-      if (norm == Norm::kBatch) x = batch_norm(graph, x, features.next());
+      if (norm.kind != NormChoice::Kind::kNone) x = norm.add(graph, x, features.next());
       x = relu(graph, x, features.next());
     }
     x = halve(graph, x, features.next());
@@ -71,6 +71,7 @@ Graph build_vgg(int depth, const ModelOptions& options, const Shape& input) {
   x = adaptive_average_pool(graph, x, "avgpool", {.size = {7, 7}});
   finish_with_cross_entropy(graph,
                             vgg_classifier(graph, x, width, classes, kVggDropout.read(options)));
+  start_as_vgg(graph);
   return graph;
 }
 

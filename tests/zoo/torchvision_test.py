@@ -1,4 +1,5 @@
-"""Compares the zoo with torchvision: names and shapes of parameters, and what models compute.
+"""Compares the zoo with torchvision: names and shapes of parameters, what models compute, and
+what they start from.
 
 Usage: torchvision_test.py PATH_OF_TESSERA
 """
@@ -54,6 +55,19 @@ NUMBERS = [
 ]
 
 
+# Our model, torchvision's and its arguments, the image's height and width, and the seeds.
+STARTS = [
+    ("alexnet", "alexnet", {}, (63, 63), [1]),
+    ("densenet121", "densenet121", {}, (32, 32), [1, 2]),
+    ("inception_v3:aux=no", "inception_v3", {"init_weights": True}, (75, 75), [1]),
+    ("mobilenet_v2", "mobilenet_v2", {}, (32, 32), [1, 2, 3]),
+    ("resnet18", "resnet18", {}, (32, 32), [1, 2]),
+    ("resnet50", "resnet50", {}, (32, 32), [1]),
+    ("vgg11:width=8,classes=10", "narrow_vgg11", {}, (32, 32), [1, 2, 3]),
+    ("vgg11:width=8,classes=10,norm=batch", "narrow_vgg11", {"batch_norm": True}, (32, 32), [1]),
+]
+
+
 def run(*arguments):
     result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
     if result.returncode != 0:
@@ -71,8 +85,26 @@ def narrow_vgg11_bn(num_classes):
     return model
 
 
+class NarrowLinear(torch.nn.Linear):
+    """An eighth of the hidden layers of VGG."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs // 8, outputs // 8 if outputs == 4096 else outputs)
+
+
+def narrow_vgg11(batch_norm=False):
+    """An eighth of vgg11 with the initial values that torchvision gives it."""
+    channels = [8, "M", 16, "M", 32, 32, "M", 64, 64, "M", 64, 64, "M"]
+    features = torchvision.models.vgg.make_layers(channels, batch_norm=batch_norm)
+    with mock.patch.object(torch.nn, "Linear", NarrowLinear):
+        return torchvision.models.VGG(features, num_classes=CLASSES)
+
+
+OWN = {"narrow_vgg11": narrow_vgg11, "narrow_vgg11_bn": narrow_vgg11_bn}
+
+
 def build(name, **arguments):
-    maker = narrow_vgg11_bn if name == "narrow_vgg11_bn" else getattr(torchvision.models, name)
+    maker = OWN.get(name) or getattr(torchvision.models, name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return maker(**arguments)
@@ -184,6 +216,84 @@ class Numbers(unittest.TestCase):
             *("--probabilities", str(folder / "probabilities.npy")),
         )
         return numpy.load(folder / "probabilities.npy")
+
+
+def read_safetensors(path):
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + length])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        tensors[name] = numpy.frombuffer(data[begin:end], dtype="<f4")
+    return tensors
+
+
+def initial_values(folder, spec, size, seed):
+    """The weights after one step of length 0."""
+    weights = folder / f"{seed}.safetensors"
+    run(
+        *("train", spec, "--input", f"2x3x{size[0]}x{size[1]}"),
+        *("--data", "synthetic:kind=classification,samples=2", "--validation-fraction", "0"),
+        *("--steps", "1", "--learning-rate", "0", "--seed", str(seed)),
+        *("--run", str(folder / f"run{seed}"), "--save-weights", str(weights)),
+    )
+    return read_safetensors(weights)
+
+
+def moments(values):
+    """Mean, deviation and kurtosis.
+
+    Of float32 numbers, trunc_normal_ makes twenty deviations where it should make five, about once
+    in ten million draws; these do not count in the kurtosis.
+    """
+    values = values.astype(numpy.float64)
+    deviation = values.std()
+    centred = (values - values.mean()) / (deviation or 1)
+    return values.mean(), deviation, (centred[numpy.abs(centred) < 8] ** 4).mean()
+
+
+class InitialValues(unittest.TestCase):
+    """The distribution of each parameter is torchvision's: mean, deviation, kurtosis, bounds.
+
+    Two samples of one distribution differ, too: the limits are five deviations of what is compared.
+    """
+
+    def test_are_torchvisions(self):
+        for spec, name, arguments, size, seeds in STARTS:
+            for seed in seeds:
+                with self.subTest(spec, seed=seed), tempfile.TemporaryDirectory() as folder:
+                    torch.manual_seed(seed)
+                    theirs = dict(build(name, **arguments).named_parameters())
+                    ours = initial_values(Path(folder), spec, size, seed)
+                    num_compared = 0
+                    for parameter, tensor in theirs.items():
+                        if parameter.startswith("AuxLogits."):
+                            continue
+                        self.compare(parameter, ours[parameter], tensor.detach().numpy().ravel())
+                        num_compared += 1
+                    self.assertGreater(num_compared, 10)
+
+    def compare(self, parameter, ours, theirs):
+        self.assertEqual(ours.size, theirs.size, parameter)
+        if theirs.min() == theirs.max():  # a constant: of a norm, or a bias of 0
+            self.assertEqual(ours.min(), theirs.min(), parameter)
+            self.assertEqual(ours.max(), theirs.max(), parameter)
+            return
+        count = theirs.size
+        (mean, deviation, kurtosis), expected = moments(ours), moments(theirs)
+        self.assertGreater(deviation, 0, parameter)
+        if count < 500:
+            return
+        self.assertLess(abs(mean - expected[0]), 5 * expected[1] * (2 / count) ** 0.5, parameter)
+        self.assertLess(abs(deviation / expected[1] - 1), 5 * (1 / count) ** 0.5, parameter)
+        # That of a normal distribution is 3, of a uniform one 1.8.
+        if count > 4000:
+            self.assertLess(abs(kurtosis - expected[2]), 5 * (48 / count) ** 0.5, parameter)
+        if count > 4000 and expected[2] < 2:  # uniform: it ends where theirs does
+            bound = numpy.abs(theirs).max()
+            self.assertLess(abs(numpy.abs(ours).max() / bound - 1), 40 / count, parameter)
 
 
 if __name__ == "__main__":

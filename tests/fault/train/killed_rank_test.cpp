@@ -15,9 +15,15 @@ using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
 const Words kMpi{"--launch", "mpi"};
-/// A rank for each of three stages, with both micro-batches on their way at once.
-const Words kStages{"--launch",        "mpi", "--stages", "3",           "--space",   "1x1",
-                    "--micro-batches", "2",   "--norm",   "micro-batch", "--balance", "layers"};
+/// A rank for each of three stages, with both micro-batches on their way at once. Twelve samples
+/// for training fill batches of two: one sample has no statistics for two micro-batches.
+const Words kStages{"--launch",        "mpi",
+                    "--stages",        "3",
+                    "--space",         "1x1",
+                    "--micro-batches", "2",
+                    "--norm",          "micro-batch",
+                    "--balance",       "layers",
+                    "--data",          "synthetic:samples=13,classes=2"};
 
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());

@@ -55,6 +55,42 @@ TEST(Weights, AreConvertedToTheTypeOfTheRun) {
     }
 }
 
+TEST(Weights, ThatFitAreTakenWhereOthersMayBeSkipped) {
+  const ScratchFolder folder;
+  const Graph graph = small_graph();
+  write_safetensors(folder.file("w"), {{"conv.weight", at::ones({5, 3, 3, 3})},
+                                       {"conv.bias", at::ones({4})},
+                                       {"head.scale", at::ones({})}});
+  auto values = values_of(graph, at::kFloat);
+  const at::Tensor weight = values[0].clone(), mean = values[2].clone();
+  const auto skipped = load_fitting_weights(folder.file("w"), graph, values);
+  EXPECT_EQ(skipped,
+            (std::vector<std::string>{"conv.weight is 5x3x3x3 there, the model has 4x3x3x3",
+                                      "norm.running_mean (4) is missing",
+                                      "head.scale (a single number) is not in the model"}));
+  EXPECT_TRUE(values[0].equal(weight));
+  EXPECT_TRUE(values[1].equal(at::ones({4})));
+  EXPECT_TRUE(values[2].equal(mean));
+  write_safetensors(folder.file("w"), {{"fc.weight", at::ones({5})}});
+  expect_refusal([&] { load_fitting_weights(folder.file("w"), graph, values); },
+                 "does not fit the model (4 differences)");
+}
+
+TEST(Weights, OfTorchSaveAreRefusedWithTheLineThatConvertsThem) {
+  const ScratchFolder folder;
+  const Graph graph = small_graph();
+  auto values = values_of(graph, at::kFloat);
+  for (const std::string& begin :
+       {std::string("PK\x03\x04 an archive"), std::string("\x80\x02}q")}) {
+    write_bytes(folder.file("w.pth"), begin);
+    const std::string message = refusal([&] { load_weights(folder.file("w.pth"), graph, values); });
+    EXPECT_TRUE(has(message, "w.pth is a file of torch.save")) << message;
+    EXPECT_TRUE(has(message, "s.save_file({k: v.clone() for k, v in torch.load('")) << message;
+  }
+  write_bytes(folder.file("w.pth"), "");
+  EXPECT_FALSE(has(refusal([&] { load_weights(folder.file("w.pth"), graph, values); }), "torch"));
+}
+
 TEST(Weights, ThatDoNotFitAreListedAndNothingIsLoaded) {
   const ScratchFolder folder;
   const Graph graph = small_graph();

@@ -142,7 +142,8 @@ TEST(Config, ErrorsOfTheFileSayWhereAndWhatIsLegal) {
   expect_file_refused("[train]\nsteps = '10'", "give a whole number");
   expect_file_refused("[train]\nsteps = [1]", "is an array; give a single value");
   expect_file_refused("[optimiser]\nnesterov = 1", "give true or false");
-  expect_file_refused("[optimiser]\nname = 'adam'", "\"adam\" is not known; use one of sgd, adamw");
+  expect_file_refused("[optimiser]\nname = 'adamax'",
+                      "\"adamax\" is not known; use one of sgd, adam, adamw");
   expect_file_refused("[optimiser]\nlearning_rate = -0.1", "-0.1 must be at least 0");
   expect_file_refused("[data]\nvalidation_fraction = 1", "1 must be in [0, 1)");
   expect_file_refused("[run]\ntimeout_seconds = 0", "0 must be above 0");
@@ -188,6 +189,12 @@ TEST(Config, DefaultsDependOnTheOptimiser) {
   EXPECT_EQ(resolved(config).learning_rate, 0.001);
   EXPECT_EQ(resolved(config).weight_decay, 0.01);
   EXPECT_FALSE(resolved(config).epochs);
+  config.optimiser = "adam";
+  EXPECT_EQ(resolved(config).learning_rate, 0.001);
+  EXPECT_EQ(resolved(config).weight_decay, 0.0);
+  EXPECT_EQ(resolved(config).gamma, 0.1);
+  config.schedule = "exponential";
+  EXPECT_EQ(resolved(config).gamma, 0.95);
 }
 
 TEST(Config, ResolvingChecksEverything) {
@@ -199,13 +206,20 @@ TEST(Config, ResolvingChecksEverything) {
   expect_unresolved([](TrainConfig& c) { c.validation_fraction = -0.1; }, "must be in [0, 1)");
   expect_unresolved([](TrainConfig& c) { c.clip_norm = std::numeric_limits<double>::quiet_NaN(); },
                     "[--clip-norm] nan");
-  expect_unresolved([](TrainConfig& c) { c.optimiser = "lbfgs"; }, "use one of sgd, adamw");
+  expect_unresolved([](TrainConfig& c) { c.optimiser = "lbfgs"; }, "use one of sgd, adam, adamw");
   expect_unresolved([](TrainConfig& c) { c.nesterov = true, c.momentum = 0; }, "needs momentum");
   expect_unresolved([](TrainConfig& c) { c.steps = 5, c.warmup_steps = 5; }, "use at most 4");
   expect_unresolved([](TrainConfig& c) { c.patience = 2, c.validation_fraction = 0; },
                     "[--patience] 2 needs validation");
   expect_unresolved([](TrainConfig& c) { c.schedule = "cosine", c.min_learning_rate = 1; },
                     "[--min-learning-rate] 1 is more than the learning rate 0.01");
+  expect_unresolved([](TrainConfig& c) { c.schedule = "plateau", c.validation_fraction = 0; },
+                    "plateau needs validation");
+  expect_unresolved([](TrainConfig& c) { c.schedule = "plateau", c.gamma = 1; },
+                    "[--gamma] 1 does not lower the learning rate");
+  expect_unresolved([](TrainConfig& c) { c.skip_mismatched = true; },
+                    "[--skip-mismatched] is about the file of --init-weights");
+  expect_unresolved([](TrainConfig& c) { c.ema = 1; }, "[--ema] 1 must be in [0, 1)");
   expect_unresolved([](TrainConfig& c) { c.folder = ""; }, "[--run]");
   expect_unresolved([](TrainConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 256]");
 }
@@ -231,7 +245,9 @@ TEST(Config, EveryKeyReachesAMemberOfItsOwn) {
                                                  {"--momentum", "0.5"},
                                                  {"--beta1", "0.5"},
                                                  {"--beta2", "0.5"},
-                                                 {"--pct-start", "0.5"}};
+                                                 {"--pct-start", "0.5"},
+                                                 {"--ema", "0.5"},
+                                                 {"--plateau-threshold", "0.5"}};
   const TrainConfig defaults;
   for (const ConfigKey& key : config_keys()) {
     SCOPED_TRACE(key.option);
@@ -285,6 +301,14 @@ TEST(Configured, PartsFollowTheConfiguration) {
   stopping.update(0.5);
   EXPECT_EQ(stopping.update(0.6), EarlyStopping::Verdict::kImproved);
   expect_refusal([&] { configured_learning_rate(config, 2, 1); }, "use at most 1");
+  EXPECT_FALSE(configured_plateau(config));
+  config.ema = 0.9;
+  EXPECT_EQ(configured_optimiser(config)->state_copies(), 3);
+  config.schedule = "plateau";
+  config.plateau_patience = 0;
+  std::optional<Plateau> plateau = configured_plateau(config);
+  for (double iou : {0.5, 0.6, 0.4}) plateau->update(iou);  // it should rise
+  EXPECT_DOUBLE_EQ(plateau->rate(), 1e-4);
 }
 
 }  // namespace

@@ -93,7 +93,19 @@ TEST(BatchPlan, LastBatchRules) {
     EXPECT_EQ(plan.epoch_of(3), 1);
     EXPECT_EQ(plan.sample(3, 0), 0);
   }
-  options.num_samples = 2;  // fewer than a batch: round and round
+  options.last = LastBatch::kKeep;
+  const BatchPlan keep(options);
+  EXPECT_EQ(keep.batches_per_epoch(), 3);
+  EXPECT_EQ(keep.size_of(1), 4);
+  EXPECT_EQ(keep.size_of(2), 3);
+  EXPECT_EQ(keep.size_of(3), 4);
+  EXPECT_EQ(keep.last_size(), 3);
+  EXPECT_EQ(keep.sample(2, 2), 10);
+  EXPECT_EQ(keep.sample(3, 0), 0);
+  EXPECT_EQ(drop.last_size(), 4);
+  options.num_samples = 2;  // fewer than a batch
+  EXPECT_EQ(BatchPlan(options).size_of(3), 2);
+  options.last = LastBatch::kPad;  // round and round
   EXPECT_EQ(BatchPlan(options).sample(0, 3), 1);
   options.last = LastBatch::kDrop;
   EXPECT_THROW(BatchPlan{options}, InvalidInput);

@@ -49,6 +49,19 @@ TEST(InitialValue, FillsItsBounds) {
   EXPECT_NEAR(value.square().mean().item<double>(), 3, 0.15);
 }
 
+TEST(InitialValue, ANormalOneIsAFunctionOfSeedNameAndIndex) {
+  const Parameter parameter{
+      .name = "conv.weight", .shape = {300, 200}, .initial = {Initial::Kind::kNormal, 0.5}};
+  const at::Tensor value = initial_value(parameter, 7).view(-1);
+  const RandomKey key = RandomKey(7).with("conv.weight");
+  for (int64_t i : {0, 1, 59'999}) EXPECT_EQ(value[i].item<double>(), 0.5 * key.normal(i)) << i;
+  EXPECT_NEAR(value.mean().item<double>(), 0, 0.01);  // its deviation: 0.5 / sqrt(6 * 10^4)
+  EXPECT_NEAR(value.std().item<double>(), 0.5, 0.01);
+  // Of a normal distribution 68.3% lie within one deviation, and 95.4% within two.
+  EXPECT_NEAR(value.abs().lt(0.5).to(at::kDouble).mean().item<double>(), 0.683, 0.01);
+  EXPECT_NEAR(value.abs().lt(1).to(at::kDouble).mean().item<double>(), 0.954, 0.01);
+}
+
 TEST(InitialValue, AConstantIsTheSameEverywhere) {
   const Parameter parameter{
       .name = "norm.weight", .shape = {3, 2}, .initial = {Initial::Kind::kConstant, 0.75}};

@@ -179,5 +179,28 @@ TEST(Transform, AnInputThatIsAnOutputIsKept) {
   EXPECT_EQ(pruned.outputs(), pruned.inputs());
 }
 
+TEST(WithBatch, ChangesTheBatchAndNothingElse) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({4, 2, 6, 5}));
+  graph.mark_output(conv(graph, x, "conv1"));
+  graph.add_input("target", ValueType{{{AxisKind::kBatch, 4, -1, {}}}, Element::kIndex});
+  const Graph smaller = with_batch(graph, 3);
+  EXPECT_EQ(calls(smaller), calls(graph));
+  EXPECT_EQ(smaller.type(smaller.inputs()[0]).shape(), (Shape{3, 2, 6, 5}));
+  EXPECT_EQ(smaller.type(smaller.outputs()[0]).shape(), (Shape{3, 2, 6, 5}));
+  EXPECT_EQ(smaller.type(smaller.inputs()[1]).shape(), (Shape{3}));
+  EXPECT_EQ(smaller.parameters().size(), graph.parameters().size());
+}
+
+TEST(WithFrozen, TakesTrainableOnesOnly) {
+  Graph graph;
+  graph.add_parameter({.name = "a", .shape = {1}, .initial = {}});
+  graph.add_parameter({.name = "b", .shape = {1}, .role = kBuffer, .initial = {}});
+  graph.add_parameter({.name = "c", .shape = {1}, .initial = {}});
+  const auto not_a = [](const Parameter& parameter) { return parameter.name != "a"; };
+  EXPECT_EQ(roles(with_frozen(graph, not_a)),
+            (std::vector<ParameterRole>{kTrainable, kBuffer, kFrozen}));
+}
+
 }  // namespace
 }  // namespace tessera::transform_test

@@ -153,5 +153,16 @@ TEST(AddLosses, NoiseIsLegalForTheTargets) {
   EXPECT_TRUE(low >= 0 && low < 0.1 && high > 0.9 && high < 1) << low << " " << high;
 }
 
+TEST(AddLosses, CountedWeightsAreThoseThatAreWritten) {
+  const std::string automatic = "cross_entropy:class_weights=auto+dice";
+  const double counted =
+      total(with_losses({{}}, {.spec = automatic, .class_weights = {0.5, 2, 1.25}}));
+  EXPECT_EQ(counted,
+            total(with_losses({{}}, {.spec = "cross_entropy:class_weights=0.5/2/1.25+dice"})));
+  const double unweighted = total(with_losses({{}}, {.spec = "cross_entropy+dice"}));
+  EXPECT_EQ(total(with_losses({{}}, {.spec = automatic})), unweighted);
+  EXPECT_NE(counted, unweighted);
+}
+
 }  // namespace
 }  // namespace tessera::add_losses_test

@@ -35,6 +35,15 @@ TEST(LossSpec, DefaultsAreThoseOfTheOperators) {
   EXPECT_EQ(only_term<HuberOptions>("huber").delta, HuberOptions{}.delta);
 }
 
+TEST(LossSpec, WeightsOfClassesMayComeFromTheLabels) {
+  for (const char* text :
+       {"cross_entropy:class_weights=auto", "focal:form=softmax,class_weights=auto"})
+    EXPECT_TRUE(parse_loss(text).terms[0].weights_by_labels) << text;
+  EXPECT_FALSE(parse_loss("cross_entropy:class_weights=1/2").terms[0].weights_by_labels);
+  EXPECT_THROW(parse_loss("cross_entropy:class_weights=automatic"), InvalidInput);
+  EXPECT_THROW(parse_loss("focal:class_weights=auto"), InvalidInput);
+}
+
 TEST(LossSpec, ReadsEveryOption) {
   const auto entropy = only_term<CrossEntropyOptions>(
       "cross_entropy:class_weights=1/2/0.5,ignore_index=255,label_smoothing=0.1");

@@ -34,6 +34,41 @@ TEST(LearningRate, StepDropsEveryFewEpochs) {
   EXPECT_EQ(rate.at(99), 0.8 * std::pow(0.5, 9));
 }
 
+TEST(LearningRate, ExponentialFallsWithEveryEpoch) {
+  const LearningRate rate({.schedule = Schedule::kExponential,
+                           .learning_rate = 0.3,
+                           .total_steps = 20,
+                           .steps_per_epoch = 4,
+                           .gamma = 0.7});
+  const double expected[] = {0.3, 0.21, 0.147, 0.1029, 0.07203};  // of ExponentialLR
+  for (int64_t step = 0; step < 20; ++step)
+    EXPECT_NEAR(rate.at(step), expected[step / 4], 1e-16) << step;
+}
+
+TEST(LearningRate, PolyFallsToNothing) {
+  const LearningRate rate(
+      {.schedule = Schedule::kPoly, .learning_rate = 0.3, .total_steps = 8, .power = 0.9});
+  // Of PolynomialLR(total_iters=8, power=0.9), which multiplies the last rate in each step.
+  const double expected[] = {0.3,
+                             0.2660287062771622,
+                             0.2315668520170711,
+                             0.19652294802542958,
+                             0.16076601938044396,
+                             0.12409360339748286,
+                             0.08615237662477761,
+                             0.04616791550043435,
+                             0,
+                             0};
+  for (int64_t step = 0; step < 10; ++step) EXPECT_NEAR(rate.at(step), expected[step], 1e-15);
+  const LearningRate late({.schedule = Schedule::kPoly,
+                           .learning_rate = 0.3,
+                           .total_steps = 10,
+                           .warmup_steps = 2,
+                           .power = 0.9});
+  EXPECT_NEAR(late.at(0), 0.1, 1e-16);
+  for (int64_t step = 0; step < 8; ++step) EXPECT_EQ(late.at(step + 2), rate.at(step));
+}
+
 TEST(LearningRate, Cosine) {
   const LearningRate rate({.schedule = Schedule::kCosine,
                            .learning_rate = 0.1,

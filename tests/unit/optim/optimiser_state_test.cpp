@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/optim/averaged.h"
 #include "tessera/optim/optimiser.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/train/small_problem.h"
@@ -12,6 +13,8 @@ namespace {
 using Make = std::unique_ptr<Optimiser> (*)();
 std::unique_ptr<Optimiser> make_sgd() { return sgd({.weight_decay = 0.01, .nesterov = true}); }
 std::unique_ptr<Optimiser> make_adamw() { return adamw({}); }
+std::unique_ptr<Optimiser> make_averaged() { return averaged(adam({}), 0.9); }
+std::unique_ptr<Optimiser> make_average_alone() { return averaged(sgd({.momentum = 0}), 0.9); }
 
 void take_steps(Optimiser& optimiser, const Graph& graph, std::vector<at::Tensor>& parameters,
                 int first, int last) {
@@ -42,7 +45,9 @@ struct Trained {
 };
 
 class ResumedOptimiser : public testing::TestWithParam<Make> {};
-INSTANTIATE_TEST_SUITE_P(All, ResumedOptimiser, testing::Values(&make_sgd, &make_adamw));
+INSTANTIATE_TEST_SUITE_P(All, ResumedOptimiser,
+                         testing::Values(&make_sgd, &make_adamw, &make_averaged,
+                                         &make_average_alone));
 
 TEST_P(ResumedOptimiser, ContinuesWithTheSameBits) {
   Trained whole(GetParam(), 9);

@@ -72,6 +72,18 @@ TEST(AdamW, LikeTorch) {
     }
 }
 
+TEST(Adam, LikeTorch) {
+  for (double weight_decay : {0.0, 0.05})
+    for (double beta1 : {0.0, 0.9}) {
+      SCOPED_TRACE(fmt::format("decay {} beta1 {}", weight_decay, beta1));
+      const auto ours = adam({.beta1 = beta1, .beta2 = 0.99, .weight_decay = weight_decay});
+      EXPECT_EQ(ours->state_copies(), 2);
+      expect_like_torch<torch::optim::Adam>(*ours, torch::optim::AdamOptions(1)
+                                                       .betas(std::make_tuple(beta1, 0.99))
+                                                       .weight_decay(weight_decay));
+    }
+}
+
 TEST(Sgd, RefusesWhatMakesNoStep) {
   expect_refusal([] { sgd({.learning_rate = -1}); }, "[sgd] learning rate -1 must be at least 0");
   expect_refusal([] { sgd({.momentum = -0.1}); }, "momentum -0.1");
@@ -86,6 +98,7 @@ TEST(AdamW, RefusesWhatMakesNoStep) {
   expect_refusal([] { adamw({.beta1 = 1}); }, "[adamw] beta1 1 must be in [0, 1)");
   expect_refusal([] { adamw({.beta2 = -0.5}); }, "beta2 -0.5");
   expect_refusal([] { adamw({.epsilon = -1}); }, "epsilon -1");
+  expect_refusal([] { adam({.weight_decay = -1}); }, "[adam] weight decay -1");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "tessera/base/error.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/unit/zoo/named_shapes.h"
 
@@ -91,6 +92,28 @@ TEST(Segmenters, StridesOfResampledMapsAreThoseOfTheirLevel) {
     for (int axis = type.first_spatial(); axis < type.num_axes(); ++axis)
       EXPECT_EQ(type.axes[axis].stride.den, 1) << value.name;
   }
+}
+
+TEST(Segmenters, NormsOfAnyKindHaveTheSameNames) {
+  for (const char* model : {"unet2d", "unet2d_valid", "attention_unet2d", "resunet2d"}) {
+    SCOPED_TRACE(model);
+    const auto with = [&](const char* norm) {
+      return parameters_by_name(build_model(
+          fmt::format("{}:base=4,depth=3,groups=2,norm={}", model, norm), {2, 1, 60, 60}));
+    };
+    const auto batch = with("batch"), instance = with("instance"), group = with("group");
+    const auto none = with("none");
+    EXPECT_EQ(group.at("enc1.norm2.weight"), Shape{4});
+    EXPECT_EQ(instance.at("enc2.norm1.bias"), batch.at("enc2.norm1.bias"));
+    EXPECT_FALSE(instance.contains("enc1.norm2.running_mean"));
+    EXPECT_FALSE(group.contains("enc1.norm2.running_mean"));
+    EXPECT_FALSE(none.contains("enc1.norm2.weight"));
+    // A mean over several channels leaves what their biases differ in.
+    EXPECT_FALSE(instance.contains("enc2.conv1.bias"));
+    EXPECT_TRUE(group.contains("enc2.conv1.bias"));
+    EXPECT_TRUE(none.contains("enc2.conv1.bias"));
+  }
+  EXPECT_THROW(build_model("unet2d:base=6,norm=group,groups=4", {1, 1, 32, 32}), InvalidInput);
 }
 
 }  // namespace

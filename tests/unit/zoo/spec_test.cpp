@@ -70,7 +70,7 @@ TEST(Spec, RefusesUnknownModelsAndNamesTheKnown) {
 }
 
 TEST(Spec, RefusesMalformedOptionsAndNamesTheLegal) {
-  const std::string legal = "; write key=value; legal: base, depth, classes, norm";
+  const std::string legal = "; write key=value; legal: base, depth, classes, norm, groups";
   const std::pair<const char*, std::string> cases[] = {
       {"unet2d:", "[unet2d] nothing follows the ':'"},
       {"unet2d:,", "[unet2d] '' is not an option"},
@@ -91,7 +91,7 @@ TEST(Spec, RefusesMalformedOptionsAndNamesTheLegal) {
 
 TEST(Spec, RefusesUnknownOptionsAndNamesTheLegal) {
   expect_refusal("unet2d:width=2", {},
-                 "[unet2d] has no option 'width'; legal: base, depth, classes, norm");
+                 "[unet2d] has no option 'width'; legal: base, depth, classes, norm, groups");
   expect_refusal("fcn2d:base=2", {},
                  "[fcn2d] has no option 'base'; legal: width, classes, dropout");
   expect_refusal("unet2d: base=2", {}, "has no option ' base'");
@@ -109,7 +109,8 @@ TEST(Spec, RefusesValuesAndNamesTheLegal) {
     EXPECT_NE(refusal(std::string("fcn2d:width=") + value), "") << value;
   expect_refusal("fcn2d:width=0", {}, "option width=0 must be a number from 0.001 to 8");
   expect_refusal("fcn2d:dropout=1.5", {}, "option dropout=1.5 must be a number from 0 to 1");
-  expect_refusal("unet3d:norm=Batch", {}, "option norm=Batch must be one of: batch, none");
+  expect_refusal("unet3d:norm=Batch", {},
+                 "option norm=Batch must be one of: batch, instance, group, none");
   expect_refusal("unet2d:depth=1", {}, "from 2 to 12");
   expect_refusal("cnn2d:depth=0", {}, "from 1 to 12");
   expect_refusal("cnn1d:classes=0", {}, "from 1 to 65536");

@@ -1,0 +1,42 @@
+#include "tessera/job/class_weights.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "tessera/data/label_counts.h"
+#include "tessera/data/subset.h"
+#include "tessera/graph/transform.h"
+#include "tessera/loss/add_losses.h"
+#include "tessera/loss/loss_spec.h"
+#include "tessera/train/training_job.h"
+
+namespace tessera {
+namespace {
+
+constexpr unsigned kMostReaders = 16;
+
+bool asks_for_weights(const std::string& loss) {
+  return !loss.empty() && std::ranges::any_of(parse_loss(loss).terms, &LossTerm::weights_by_labels);
+}
+
+}  // namespace
+
+std::vector<double> counted_class_weights(const Job& job, const TrainConfig& config,
+                                          std::shared_ptr<const Dataset> data) {
+  if (!asks_for_weights(config.loss) || data->real_targets()) return {};
+  const DatasetSplit split = split_dataset(std::move(data), config.validation_fraction, job.seed);
+  const auto readers =
+      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders));
+  return balanced_weights(count_labels(*split.train, num_classes(job.graph()), readers));
+}
+
+Graph with_class_weights(const Graph& graph, const TrainConfig& config,
+                         const std::vector<double>& weights) {
+  Graph weighted = prune(graph, Losses::kDrop);
+  LossOptions losses = loss_options(weighted, config.loss, config.output_weights);
+  losses.class_weights = weights;
+  add_losses(weighted, losses);
+  return weighted;
+}
+
+}  // namespace tessera
