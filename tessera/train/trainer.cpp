@@ -9,6 +9,7 @@
 #include "tessera/comm/together.h"
 #include "tessera/data/finite.h"
 #include "tessera/train/configured.h"
+#include "tessera/train/label_check.h"
 
 namespace tessera {
 
@@ -36,9 +37,7 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       optimiser_(configured_optimiser(job.config)),
       learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
       early_stopping_(configured_early_stopping(job.config)),
-      loader_(job.train_loader()),
-      checkpoints_(job.config.folder + "/checkpoints",
-                   static_cast<int>(job.config.keep_checkpoints)) {
+      loader_(job.train_loader()) {
   std::map<const Lowering*, std::shared_ptr<Executor>> made;
   for (const auto& lowering : job_.micro_steps) {
     std::shared_ptr<Executor>& executor = made[lowering.get()];
@@ -52,6 +51,7 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
 }
 
 TrainOutcome Trainer::run() {
+  check_all_labels(job_, *transport_);
   start_or_resume();
   PrefetchOptions prefetching;
   prefetching.first_batch = step_ * job_.config.accumulation;
@@ -66,6 +66,7 @@ TrainOutcome Trainer::run() {
     const double loss = train_step();
     ++step_;
     outcome_.loss = loss;
+    outcome_.losses.push_back(loss);
     const bool epoch_ends = step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps;
     if (epoch_ends && validator_) validate();
     log_step(loss);

@@ -1,7 +1,9 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/base/text.h"
+#include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
 #include "tessera/files/json.h"
@@ -25,6 +27,17 @@ int64_t validations_in(const std::string& text, const std::string& checkpoint) {
   return *count;
 }
 
+RunResults results_in(const std::string& text, const std::string& checkpoint) {
+  try {
+    return parse_results(text);
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[resume] {}: its \"results\" cannot be read: {}", checkpoint,
+                              error.what());
+  }
+}
+
+std::string store_folder(const std::string& run_folder) { return run_folder + "/checkpoints"; }
+
 }  // namespace
 
 /// Rank 0 decides which checkpoint, and says so to the others: all continue from the same one.
@@ -34,6 +47,8 @@ void Trainer::start_or_resume() {
   do_together(*transport_, [&] {
     if (is_first()) path = claim_folder();
   });
+  outcome_.folder = broadcast_text(*transport_, outcome_.folder);
+  if (!checkpoints_) checkpoints_.emplace(store_folder(outcome_.folder), 1);  // to read from
   path = broadcast_text(*transport_, path);
   do_together(*transport_, [&] {
     if (!path.empty())
@@ -47,18 +62,31 @@ void Trainer::start_or_resume() {
 
 /// Rank 0: takes the run folder; returns the checkpoint to resume from, or nothing.
 std::string Trainer::claim_folder() {
-  folder_.emplace(job_.config.folder);
-  checkpoints_.claim();
-  if (job_.config.resume == "no") return "";
-  if (job_.config.resume != "auto") return job_.config.resume;
-  return checkpoints_.latest_valid().value_or("");
+  const TrainConfig& config = job_.config;
+  outcome_.folder = config.folder.empty() ? new_run_folder(config.model) : config.folder;
+  if (config.folder.empty()) print_error("run folder {}\n", outcome_.folder);
+  folder_.emplace(outcome_.folder);
+  checkpoints_.emplace(store_folder(outcome_.folder), static_cast<int>(config.keep_checkpoints));
+  checkpoints_->claim();
+  const std::optional<std::string> latest = checkpoints_->latest_valid();
+  // Also where the run does not go on from it: a folder is one run, whose checkpoints fit together.
+  if (latest) check_same_settings(outcome_.folder, read_state_file(*latest).state, config);
+  if (config.resume == "no") return "";
+  return config.resume == "auto" ? latest.value_or("") : config.resume;
+}
+
+/// The configuration as it is recorded, with the folder that the run has.
+std::string Trainer::config_text() const {
+  TrainConfig config = job_.config;
+  config.folder = outcome_.folder;
+  return to_json(config);
 }
 
 /// Rank 0: run.json, metrics.csv and the progress shown, from where the run is now.
 void Trainer::open_records(const std::string& resumed_from) {
   const TrainConfig& config = job_.config;
   const std::optional<int64_t> resumed = resumed_from.empty() ? std::nullopt : std::optional(step_);
-  RunDescription description{to_json(config), to_json(job_.plan), job_.plan.num_ranks(),
+  RunDescription description{config_text(),   to_json(job_.plan), job_.plan.num_ranks(),
                              transport_name_, config.seed,        resumed};
   folder_->write_description(description);
   metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
@@ -70,12 +98,12 @@ void Trainer::open_records(const std::string& resumed_from) {
   progress_.emplace(options);
   if (resumed)
     progress_->say(fmt::format("resumed at step {} from {}", step_, resumed_from));
-  else if (config.resume == "auto" && !scan_checkpoints(config.folder + "/checkpoints").empty())
+  else if (config.resume == "auto" && !scan_checkpoints(store_folder(outcome_.folder)).empty())
     progress_->say("no checkpoint in the run folder can be used; the run starts anew");
 }
 
 void Trainer::restore(const std::string& checkpoint) {
-  const TrainingState state = checkpoints_.load(checkpoint);
+  const TrainingState state = checkpoints_->load(checkpoint);
   check_fits(job_.graph, state, checkpoint);
   if (state.seed != job_.config.seed)
     throw_error<InvalidInput>(
@@ -99,6 +127,9 @@ void Trainer::restore(const std::string& checkpoint) {
       found != state.metadata.end())
     stopping.num_without = validations_in(found->second, checkpoint);
   early_stopping_.load_state(stopping);
+  if (const auto found = state.metadata.find("results"); found != state.metadata.end())
+    static_cast<RunResults&>(outcome_) = results_in(found->second, checkpoint);
+  if (!validator_) outcome_.validation.reset();  // a run that goes on elsewhere may have none
   step_ = state.step;
   outcome_.resumed_at = step_;
 }
@@ -119,8 +150,9 @@ TrainingState Trainer::snapshot() {
   state.best_metric = early_stopping_.state().best.value_or(NAN);
   state.metadata = {
       {"model", as_utf8(job_.config.model)},
-      {"config", to_json(job_.config)},
+      {"config", config_text()},
       {"placement", to_json(job_.plan)},
+      {"results", to_json(static_cast<const RunResults&>(outcome_))},
       {"validations_without_best", std::to_string(early_stopping_.state().num_without)}};
   return state;
 }
@@ -132,7 +164,7 @@ void Trainer::save_checkpoint(bool is_best) {
   do_together(*transport_, [&] {
     if (!is_first()) return;
     if (metrics_) metrics_->sync();
-    path = checkpoints_.save(state, is_best);
+    path = checkpoints_->save(state, is_best);
   });
   outcome_.checkpoint = broadcast_text(*transport_, path);
 }

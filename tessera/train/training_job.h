@@ -22,7 +22,7 @@ struct TrainingJob {
   Plan plan;
   at::ScalarType real = at::kFloat;
   std::shared_ptr<const Subset> train_set;
-  std::shared_ptr<const Dataset> validation_set;             // null: none
+  std::shared_ptr<const Subset> validation_set;              // null: none
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
   std::shared_ptr<const Lowering> validation;  // forward, with running statistics; null: none
   std::map<std::string, std::string> ties;     // second names of tied parameters in weights files
