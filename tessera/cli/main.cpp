@@ -52,12 +52,13 @@ int run_program(int argc, char** argv) {
   cli::add_train(app, &exit_code);
   cli::add_predict(app, &exit_code);
   const std::vector<std::string> words = cli::command_line_words(argc, argv);
+  cli::refuse_unknown_command(app, words);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, complaint;  // help and version, or what is wrong with the command line
     const bool helped = app.exit(error, out, complaint) == 0;
-    if (!helped) cli::refuse_unknown_words(app, words);
+    if (!helped) cli::refuse_unknown_option(app);
     write_out(out.str());
     write_error(complaint.str());
     return helped ? kOk : kBadInput;

@@ -1,5 +1,7 @@
 #include "tessera/cli/usage.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
@@ -22,16 +24,6 @@ std::vector<std::string> names_of_options(const CLI::App& command) {
   return names;
 }
 
-void refuse_unknown_option(const CLI::App& command) {
-  for (const std::string& word : command.remaining()) {
-    if (!word.starts_with('-')) continue;
-    const std::string option = word.substr(0, word.find('='));
-    throw_error<InvalidInput>(
-        "[{}] `tessera {}` has no such option{}; `tessera {} --help` lists them", option,
-        command.get_name(), did_you_mean(option, names_of_options(command)), command.get_name());
-  }
-}
-
 }  // namespace usage
 
 std::vector<std::string> command_line_words(int argc, char** argv) {
@@ -42,13 +34,24 @@ std::vector<std::string> command_line_words(int argc, char** argv) {
   return words;
 }
 
-void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& words) {
-  const std::vector<CLI::App*> given = app.get_subcommands();
-  if (!given.empty()) return usage::refuse_unknown_option(*given.front());
+void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words[0].starts_with('-')) return;
   const std::vector<std::string> known = usage::names_of_commands(app);
+  if (std::ranges::find(known, words[0]) != known.end()) return;
   throw_error<InvalidInput>("[{}] is not a command{}; known: {}, help", words[0],
                             did_you_mean(words[0], known), joined(known));
+}
+
+void refuse_unknown_option(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands())
+    for (const std::string& word : command->remaining()) {
+      if (!word.starts_with('-')) continue;
+      const std::string option = word.substr(0, word.find('='));
+      const std::string& name = command->get_name();
+      throw_error<InvalidInput>(
+          "[{}] `tessera {}` has no such option{}; `tessera help {}` lists them", option, name,
+          did_you_mean(option, usage::names_of_options(*command)), name);
+    }
 }
 
 }  // namespace tessera::cli

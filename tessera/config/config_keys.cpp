@@ -136,7 +136,7 @@ Keys model_keys() {
           &Config::model),
       key("--loss", "loss",
           "terms joined by +: 0.5*bce+0.5*dice (default: cross_entropy, or bce for one channel); "
-          "see docs/models.md",
+          "`tessera models --losses` lists them",
           &Config::loss),
       key("--output-weights", "output_weights", "factors of the losses of several outputs: 1,0.4",
           &Config::output_weights),

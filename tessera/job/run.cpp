@@ -55,13 +55,12 @@ void warn_of_eval_mode(const Job& job) {
   const std::vector<std::string> norms = norms_in_eval_mode(job.graph());
   if (norms.empty()) return;
   print_error(
-      "warning: [train] {} was saved in eval mode: {} (the first is {}) by running statistics, "
-      "which "
-      "training leaves as they are; to train the norms, too, call model.train() before "
-      "torch.jit.script or torch.jit.trace\n",
+      "warning: [train] {} was saved in eval mode: {} by running statistics ({}{}), which training "
+      "leaves as they are; to train the norms, too, call model.train() before torch.jit.script or "
+      "torch.jit.trace\n",
       job.model.name,
       norms.size() == 1 ? "1 norm normalises" : fmt::format("{} norms normalise", norms.size()),
-      norms.front());
+      norms.front(), norms.size() == 1 ? "" : ", ...");
 }
 
 }  // namespace

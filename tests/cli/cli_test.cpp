@@ -20,7 +20,7 @@ constexpr bool kPictures = false;
 TEST(Cli, HelpIsThereForEveryCommand) {
   EXPECT_EQ(tessera("--help").exit_code, 0);
   EXPECT_EQ(tessera("--version").exit_code, 0);
-  for (const char* command : {"models", "verify", "plan", "bench", "inspect"}) {
+  for (const char* command : {"models", "verify", "plan", "bench", "inspect", "train", "predict"}) {
     const Outcome outcome = tessera(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_NE(outcome.out.find("--json"), std::string::npos) << command;
