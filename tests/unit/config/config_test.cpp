@@ -129,10 +129,12 @@ TEST(Config, OneLayerCannotHoldWhatExcludesItself) {
 }
 
 TEST(Config, ErrorsOfTheFileSayWhereAndWhatIsLegal) {
-  expect_file_refused("[train]\nepoch = 5",
-                      "run.toml:2:1: [train] has no key epoch; known: epochs, steps,");
+  expect_file_refused(
+      "[train]\nepoch = 5",
+      "run.toml:2:1: [train] has no key epoch (did you mean epochs?); known: epochs, steps,");
   expect_file_refused("[training]\nx = 5",
-                      "run.toml:2:1: the table [training] is not known; known: [model], [data], "
+                      "run.toml:2:1: the table [training] is not known (did you mean [train]?); "
+                      "known: [model], [data], "
                       "[train], [optimiser], [schedule], [placement], [run]");
   expect_file_refused("steps = 5", "run.toml:1:1: steps is in no table");
   expect_file_refused("[train]\nsteps = 0",
@@ -206,7 +208,6 @@ TEST(Config, ResolvingChecksEverything) {
                     "[--patience] 2 needs validation");
   expect_unresolved([](TrainConfig& c) { c.schedule = "cosine", c.min_learning_rate = 1; },
                     "[--min-learning-rate] 1 is more than the learning rate 0.01");
-  expect_unresolved([](TrainConfig& c) { c.folder = ""; }, "[--run]");
   expect_unresolved([](TrainConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 256]");
 }
 

@@ -198,9 +198,9 @@ TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
   targets<uint8_t>("|u1", "(2,)", {0, 1});
   EXPECT_NE(refusal({3, 4, 6}).find("the file's shape is 2x3x4x5"), std::string::npos);
   EXPECT_NE(refusal({3, 4}).find("the file's shape is 2x3x4x5"), std::string::npos);
-  EXPECT_NE(
-      refusal({3, 4, 5}, ",classses=3").find("has no option 'classses'; legal: classes, ignore"),
-      std::string::npos);
+  EXPECT_NE(refusal({3, 4, 5}, ",classses=3")
+                .find("has no option 'classses' (did you mean classes?); legal: classes, ignore"),
+            std::string::npos);
   EXPECT_NE(refusal({3, 4, 5}, ",classes=0").find("classes=0 must be an integer from 1 to 65536"),
             std::string::npos);
   images<float>("<f4", "(4,)", 4);
