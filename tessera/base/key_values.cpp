@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
 
 namespace tessera {
@@ -17,11 +18,16 @@ std::optional<Number> number_within(const std::string& text, Number low, Number 
   return is_legal ? number : std::nullopt;
 }
 
+std::vector<std::string> names_of(const std::vector<KeyInfo>& known) {
+  std::vector<std::string> names;
+  for (const KeyInfo& key : known) names.push_back(key.name);
+  return names;
+}
+
 }  // namespace
 
 std::string legal_keys(const std::vector<KeyInfo>& known) {
-  std::vector<std::string> names;
-  for (const KeyInfo& key : known) names.push_back(key.name);
+  const std::vector<std::string> names = names_of(known);
   return names.empty() ? "it takes none" : "legal: " + joined(names);
 }
 
@@ -37,7 +43,8 @@ KeyValues::KeyValues(std::string place, const std::string& text, const std::vect
                                 legal_keys(known));
     const std::string key = option.substr(0, equals);
     if (!values_.contains(key))
-      throw_error<InvalidInput>("[{}] has no option '{}'; {}", place_, key, legal_keys(known));
+      throw_error<InvalidInput>("[{}] has no option '{}'{}; {}", place_, key,
+                                did_you_mean(key, names_of(known)), legal_keys(known));
     if (!given.insert(key).second)
       throw_error<InvalidInput>("[{}] option '{}' is given twice; give it once", place_, key);
     values_[key] = option.substr(equals + 1);
@@ -62,8 +69,8 @@ double KeyValues::real(const std::string& key, double low, double high) const {
 
 std::string KeyValues::choice(const std::string& key, const std::vector<std::string>& legal) const {
   if (std::find(legal.begin(), legal.end(), text(key)) == legal.end())
-    throw_error<InvalidInput>("[{}] option {}={} must be one of: {}", place_, key, text(key),
-                              joined(legal));
+    throw_error<InvalidInput>("[{}] option {}={} must be one of: {}{}", place_, key, text(key),
+                              joined(legal), did_you_mean(text(key), legal));
   return text(key);
 }
 

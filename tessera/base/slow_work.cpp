@@ -22,8 +22,11 @@ bool shown = false;
 
 void show_slow_work() { shown = true; }
 
-SlowWork::SlowWork(std::string what, int64_t total)
-    : what_(std::move(what)), total_(total), next_word_(Clock::now() + kPatience) {}
+SlowWork::SlowWork(std::string work, std::string what, int64_t total)
+    : work_(std::move(work)),
+      what_(std::move(what)),
+      total_(total),
+      next_word_(Clock::now() + kPatience) {}
 
 SlowWork::~SlowWork() {
   if (line_open_) write_error("\r\033[K");
@@ -34,7 +37,7 @@ void SlowWork::advance() {
   if (!shown || Clock::now() < next_word_) return;
   line_open_ = isatty(STDERR_FILENO) != 0;
   next_word_ = Clock::now() + (line_open_ ? kTerminalInterval : kPlainInterval);
-  const std::string words = fmt::format("planning: {} of {} {}", done_, total_, what_);
+  const std::string words = fmt::format("{}: {} of {} {}", work_, done_, total_, what_);
   write_error(line_open_ ? "\r\033[K" + words : words + "\n");
 }
 

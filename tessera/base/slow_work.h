@@ -3,7 +3,7 @@
 // Silent until a program asks for it, since a library does not write to a user's terminal.
 //
 // Example:
-//   SlowWork progress("programs of the workers", num_ranks);
+//   SlowWork progress("planning", "workers have their program", num_ranks);
 //   for (int rank = 0; rank < num_ranks; ++rank, progress.advance()) ...
 
 #include <chrono>
@@ -17,7 +17,8 @@ void show_slow_work();
 
 class SlowWork {
  public:
-  SlowWork(std::string what, int64_t total);
+  /// Words are "planning: 3 of 64 workers have their program".
+  SlowWork(std::string work, std::string what, int64_t total);
   ~SlowWork();
   SlowWork(const SlowWork&) = delete;
   SlowWork& operator=(const SlowWork&) = delete;
@@ -28,6 +29,7 @@ class SlowWork {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::string work_;
   std::string what_;
   int64_t total_;
   int64_t done_ = 0;

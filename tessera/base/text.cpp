@@ -23,6 +23,12 @@ std::vector<std::string> split_text(std::string_view text, char separator) {
   return parts;
 }
 
+std::string counted(int64_t count, std::string_view singular, std::string_view plural) {
+  std::string text = std::to_string(count) + " ";
+  if (count == 1) return text.append(singular);
+  return plural.empty() ? text.append(singular) + "s" : text.append(plural);
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& letter : lower)

@@ -1,8 +1,9 @@
 #pragma once
-// Small readers and writers of text that many folders need: lists of words, and whole texts as
-// numbers.
+// Small readers and writers of text that many folders need: lists of words, counts with their noun,
+// and whole texts as numbers.
 
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
 
 /// The parts between separators: "a+b" is a and b, and the empty text is one empty part.
 std::vector<std::string> split_text(std::string_view text, char separator);
+
+/// "1 sample", "3 samples". A plural that is not the singular with an s is given: "axes".
+std::string counted(int64_t count, std::string_view singular, std::string_view plural = {});
 
 /// With small letters for the capital ones of ASCII.
 std::string lower_case(std::string_view text);

@@ -5,6 +5,7 @@
 
 #include "tessera/base/quantity.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
@@ -66,8 +67,8 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
 
 void print_table(const BenchReport& report, const Job& job, const Options& options,
                  const Baseline& baseline) {
-  print_out("{} on {} workers ({}), {}, {} thread(s) each\n", job.model.name, report.ranks,
-            to_string(job.plan), dtype_name(job.real), job.launch.threads);
+  print_out("{} on {} ({}), {}, {} each\n", job.model.name, counted(report.ranks, "worker"),
+            to_string(job.plan), dtype_name(job.real), counted(job.launch.threads, "thread"));
   print_out("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
             options.iterations, report.p10_ms, report.p90_ms);
   if (baseline.median_ms > 0)

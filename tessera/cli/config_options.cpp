@@ -46,6 +46,13 @@ const char* value_name(ConfigType type) {
   return "";
 }
 
+/// "--learning-rate,--lr".
+std::string names_of(const ConfigKey& key) {
+  std::string names = key.option;
+  for (const std::string& alias : key.aliases) names += "," + alias;
+  return names;
+}
+
 /// "placement" → "Placement".
 std::string title(std::string table) {
   table[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(table[0])));
@@ -75,7 +82,7 @@ void ConfigOptions::add_to(CLI::App& command, Keys keys) {
       .add_option("--config", config_file_, "TOML file; the command line overrides what it says")
       ->type_name("FILE");
   for (const ConfigKey& key : config_keys())
-    if (knows(key)) add_option(command, key, key.option, title(key.table), &given_);
+    if (knows(key)) add_option(command, key, names_of(key), title(key.table), &given_);
   for (const ConfigKey& key : config_keys())
     if (knows(key) && !key.old_option.empty() &&
         command.get_option_no_throw(key.old_option) == nullptr)

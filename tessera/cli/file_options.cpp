@@ -1,5 +1,6 @@
 #include "tessera/cli/file_options.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -24,6 +25,7 @@ enum class Role {
 struct FileOption {
   const char* option;
   Role role;
+  const char* endings = "";  // of the formats that it is written in, with blanks between; none: any
 };
 
 constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
@@ -37,12 +39,12 @@ constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
                                        {"--images", Role::kData},
                                        {"--input-npy", Role::kInput},
                                        {"--target-npy", Role::kInputs},
-                                       {"--output", Role::kOutput},
-                                       {"--probabilities", Role::kOutput},
-                                       {"--raw", Role::kOutput},
-                                       {"--picture", Role::kOutput},
-                                       {"--save-weights", Role::kOutput},
-                                       {"--dump-gradients", Role::kOutput},
+                                       {"--output", Role::kOutput, ".npy"},
+                                       {"--probabilities", Role::kOutput, ".npy"},
+                                       {"--raw", Role::kOutput, ".npy"},
+                                       {"--picture", Role::kOutput, ".png"},
+                                       {"--save-weights", Role::kOutput, ".safetensors .pt"},
+                                       {"--dump-gradients", Role::kOutput, ".safetensors"},
                                        {"--trace", Role::kOutput},
                                        {"--write-plan", Role::kOutput},
                                        {"--dot", Role::kOutput},
@@ -120,6 +122,17 @@ void check_written(const NamedFile& file, const Files& files) {
           file.option, file.text, folder.text, folder.option);
 }
 
+/// A name tells the format. One of another format would be a file that nobody can open.
+void check_ending(const FileOption& entry, const std::string& text) {
+  const std::vector<std::string> endings = split_text(entry.endings, ' ');
+  if (text.empty() || std::ranges::any_of(endings, [&](const std::string& ending) {
+        return text.ends_with(ending);
+      }))
+    return;
+  throw_error<InvalidInput>("[{}] {} is not a name that ends in {}, the format that is written",
+                            entry.option, text, joined(endings, " or "));
+}
+
 }  // namespace
 
 std::string given_text(const CLI::App& command, const std::string& option) {
@@ -138,6 +151,7 @@ void check_file_options(const TextOfOption& text_of) {
         throw_error<InvalidInput>("[{}] {} is written by {}, too, as {}; give each its own file",
                                   file->option, file->text, other->option, other->text);
   }
+  for (const FileOption& entry : kFileOptions) check_ending(entry, text_of(entry.option));
 }
 
 }  // namespace tessera::cli

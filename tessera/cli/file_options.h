@@ -1,6 +1,7 @@
 #pragma once
 // The options that name files, of all commands in one table, so that no command can forget to ask:
-// a file that is written must be neither another one that is written nor one that is read.
+// a file that is written must be neither another one that is written nor one that is read, and its
+// name must have the ending of its format.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -15,7 +16,8 @@ using TextOfOption = std::function<std::string(const std::string& option)>;
 std::string given_text(const CLI::App& command, const std::string& option);
 
 /// Throws InvalidInput, naming both options, where two of them lead to one file: also through
-/// links, or spelled in two ways. Nothing is read or written.
+/// links, or spelled in two ways; and where one has an ending that is not supported. Nothing is
+/// read or written.
 void check_file_options(const TextOfOption& text_of);
 
 }  // namespace tessera::cli

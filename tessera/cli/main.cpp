@@ -6,6 +6,7 @@
 #include "tessera/base/standard_streams.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/starved_start.h"
+#include "tessera/cli/usage.h"
 #include "tessera/job/launch.h"
 
 namespace {
@@ -41,7 +42,7 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", TESSERA_VERSION);
   app.footer(
       "Exit codes: 0 ok, 1 the check failed, 2 bad usage or input, 3 a rank or the transport "
-      "failed, 4 out of memory or other resources.\n`tessera COMMAND --help` shows a command's "
+      "failed, 4 out of memory or other resources.\n`tessera help COMMAND` shows a command's "
       "options.");
   cli::add_models(app, &exit_code);
   cli::add_verify(app, &exit_code);
@@ -50,13 +51,16 @@ int run_program(int argc, char** argv) {
   cli::add_bench(app, &exit_code);
   cli::add_train(app, &exit_code);
   cli::add_predict(app, &exit_code);
+  const std::vector<std::string> words = cli::command_line_words(argc, argv);
+  cli::refuse_unknown_command(app, words);
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out, words;  // help and version, or what is wrong with the command line
-    const bool helped = app.exit(error, out, words) == 0;
+    std::ostringstream out, complaint;  // help and version, or what is wrong with the command line
+    const bool helped = app.exit(error, out, complaint) == 0;
+    if (!helped) cli::refuse_unknown_option(app);
     write_out(out.str());
-    write_error(words.str());
+    write_error(complaint.str());
     return helped ? kOk : kBadInput;
   } catch (const InvalidInput& error) {
     // Some values are judged where they are used, and nobody knows there that a file gave them.

@@ -6,6 +6,7 @@
 #include "tessera/cli/command.h"
 #include "tessera/files/json.h"
 #include "tessera/import/import.h"
+#include "tessera/import/operators.h"
 #include "tessera/loss/loss_spec.h"
 #include "tessera/zoo/zoo.h"
 
@@ -72,6 +73,25 @@ void print_parameters(const std::string& spec) {
               role_name(parameter.role));
 }
 
+nlohmann::json operators_json() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const OperatorFamily& family : operator_families())
+    for (const Operator& op : family.operators)
+      list.push_back({{"family", family.title}, {"names", op.names}, {"becomes", op.becomes}});
+  return list;
+}
+
+nlohmann::json losses_json() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const LossInfo& loss : known_losses()) {
+    nlohmann::json options = nlohmann::json::object();
+    for (const KeyInfo& key : loss.keys)
+      options[key.name] = {{"default", key.default_value}, {"help", key.help}};
+    list.push_back({{"name", loss.name}, {"summary", loss.summary}, {"options", options}});
+  }
+  return list;
+}
+
 struct Options {
   std::string model;
   bool json = false;
@@ -82,9 +102,9 @@ struct Options {
 
 void run(const Options& options) {
   if (options.operators)
-    print_out("{}", operator_table());
+    print_out("{}", options.json ? json_text(operators_json(), 2) + "\n" : operator_table());
   else if (options.losses)
-    print_out("{}", loss_help());
+    print_out("{}", options.json ? json_text(losses_json(), 2) + "\n" : loss_help());
   else if (options.parameters)
     options.json ? print_parameters_json(options.model) : print_parameters(options.model);
   else if (!options.model.empty())
@@ -111,7 +131,8 @@ void add_models(CLI::App& app, int*) {
   command->add_flag("--operators", options->operators,
                     "the PyTorch operators that model files may use, as Markdown");
   command->add_flag("--losses", options->losses, "what --loss may say");
-  command->add_flag("--json", options->json, "JSON on stdout: a list, or one object for MODEL");
+  command->add_flag("--json", options->json,
+                    "one JSON document on stdout: a list, or an object for MODEL");
   command->callback([options] { run(*options); });
 }
 

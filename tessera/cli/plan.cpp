@@ -8,6 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/cli/grid_picture.h"
@@ -94,8 +95,9 @@ std::string name_of(const std::vector<int>& alike) {
 
 void print_table(const Job& job, const Forecast& forecast) {
   const ValueType& input = job.graph().type(job.graph().inputs()[0]);
-  print_out("{} on {} workers ({}), input {}, {}\n\n", job.model.name, forecast.ranks.size(),
-            to_string(job.plan), to_string(input), dtype_name(job.real));
+  print_out("{} on {} ({}), input {}, {}\n\n", job.model.name,
+            counted(std::ssize(forecast.ranks), "worker"), to_string(job.plan), to_string(input),
+            dtype_name(job.real));
   if (job.plan.num_stages() > 1)
     print_stages(job);
   else if (job.plan.num_ranks() <= kMostRanksProved)
@@ -145,8 +147,8 @@ int run(const Options& options) {
   if (!options.plan_file.empty()) write_file_atomically(options.plan_file, to_json(job.plan));
   if (options.program) {
     if (options.rank >= job.plan.num_ranks())
-      throw_error<InvalidInput>("[--rank] {} is not below {} ranks", options.rank,
-                                job.plan.num_ranks());
+      throw_error<InvalidInput>("[--rank] {} is not a rank of {}; use 0 to {}", options.rank,
+                                counted(job.plan.num_ranks(), "worker"), job.plan.num_ranks() - 1);
     print_out("{}", to_string(lowering.program(options.rank), lowering.graph()));
     return kOk;
   }

@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tessera/base/error.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/data/npy.h"
 #include "tessera/data/open.h"
 #include "tessera/data/picture.h"
 #include "tessera/data/png.h"
+#include "tessera/files/json.h"
 #include "tessera/job/predict.h"
 #include "tessera/lower/halo_report.h"
 
@@ -21,6 +25,8 @@ struct Options {
   PredictRequest request;
   std::string images;
   std::string picture;
+  bool channels_last = false;
+  bool json = false;
 };
 
 void check_picture(const Shape& sample, const ValueType& output) {
@@ -57,20 +63,36 @@ void draw_first_sample(const Options& options, const Job& job, const Dataset& da
   write_png(options.picture, side_by_side(panels, drawing).image());
 }
 
+void report(const Options& options, int64_t samples) {
+  const PredictRequest& files = options.request;
+  const std::pair<const char*, std::string> results[] = {
+      {"classes", files.classes}, {"probabilities", files.probabilities}, {"raw", files.raw}};
+  nlohmann::json json{{"samples", samples}};
+  for (const auto& [name, file] : results) {
+    if (file.empty()) continue;
+    json[name] = file;
+    if (!options.json) print_out("{} -> {}\n", counted(samples, "sample"), file);
+  }
+  if (!options.picture.empty()) json["picture"] = options.picture;
+  if (options.json) print_out("{}\n", json_text(json));
+}
+
 int run(const Options& options) {
-  const Job job = resolve_job(options.config.read());
+  const TrainConfig config = options.config.read();
+  const Job job = resolve_job(config);
+  const bool channels_last = options.channels_last || config.channels_last;
   if (!options.picture.empty() && options.request.classes.empty())
     throw_error<InvalidInput>("[--picture] draws the class maps; give --output, too");
   Shape sample = job.graph().type(job.graph().inputs()[0]).shape();
   sample.erase(sample.begin());
-  const std::unique_ptr<Dataset> data = open_dataset(options.images, sample, job.seed);
+  const std::unique_ptr<Dataset> data =
+      open_dataset(options.images, sample, job.seed, 0,
+                   channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst);
   if (!options.picture.empty()) check_picture(sample, job.graph().type(job.graph().outputs()[0]));
   predict(job, *data, options.request);
   if (is_secondary_process()) return kOk;
   if (!options.picture.empty()) draw_first_sample(options, job, *data);
-  const PredictRequest& files = options.request;
-  for (const std::string& file : {files.classes, files.probabilities, files.raw})
-    if (!file.empty()) print_out("{} samples -> {}\n", data->size(), file);
+  report(options, data->size());
   return kOk;
 }
 
@@ -90,6 +112,8 @@ void add_predict(CLI::App& app, int* exit_code) {
   command->add_option("--images", options->images, "npy:images.npy,targets.npy or synthetic:...")
       ->required()
       ->group("Files");
+  command->add_flag("--channels-last", options->channels_last, config_key("--channels-last").help)
+      ->group("Files");
   command->add_option("--output", options->request.classes, "class maps: N x space (.npy)")
       ->group("Files");
   command
@@ -101,6 +125,7 @@ void add_predict(CLI::App& app, int* exit_code) {
       ->group("Files");
   command->add_option("--picture", options->picture, "the first 2-D image and its classes (.png)")
       ->group("Files");
+  command->add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tessera/base/quantity.h"
+#include "tessera/base/text.h"
 #include "tessera/lower/chunks.h"
 
 namespace tessera::cli {
@@ -98,14 +99,16 @@ std::string describe_crossings(const Graph& graph, const Plan& plan, at::ScalarT
   const std::vector<Crossing> all = crossings(graph, plan, real);
   int64_t total = 0;
   for (const Crossing& crossing : all) total += crossing.bytes;
-  std::string text = fmt::format("{} values cross between stages, {} in a forward pass\n",
-                                 all.size(), format_bytes(total));
+  std::string text =
+      fmt::format("{} between stages, {} in a forward pass\n",
+                  all.size() == 1 ? "1 value crosses" : fmt::format("{} values cross", all.size()),
+                  format_bytes(total));
   for (size_t i = 0; i < std::min(all.size(), kMaxLines); ++i) {
     const int over = all[i].passed_over();
-    text += fmt::format(
-        "  {:<28} stage {} -> {}  {:>12}{}\n", all[i].value, all[i].from, all[i].to,
-        format_bytes(all[i].bytes),
-        over > 0 ? fmt::format("  over {} stage{}", over, over == 1 ? "" : "s") : std::string());
+    text +=
+        fmt::format("  {:<28} stage {} -> {}  {:>12}{}\n", all[i].value, all[i].from, all[i].to,
+                    format_bytes(all[i].bytes),
+                    over > 0 ? fmt::format("  over {}", counted(over, "stage")) : std::string());
   }
   if (all.size() > kMaxLines) text += fmt::format("  ... and {} more\n", all.size() - kMaxLines);
   return text;

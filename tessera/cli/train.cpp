@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/files/json.h"
@@ -27,38 +29,56 @@ void handle_stop(int signal) {
     std::raise(signal);
 }
 
-void report(const TrainOutcome& outcome, const Options& options) {
-  const char* end = outcome.end == TrainEnd::kInterrupted    ? "interrupted"
-                    : outcome.end == TrainEnd::kEarlyStopped ? "stopped early"
-                                                             : "finished";
-  if (options.json) {
-    nlohmann::json json{{"end", end},
-                        {"steps", outcome.steps},
-                        {"loss", outcome.loss},
-                        {"checkpoint", outcome.checkpoint}};
-    if (outcome.validation) json["validation"] = {{"loss", outcome.validation->loss}};
-    if (outcome.validation && outcome.validation->has_scores)
-      json["validation"].update({{"accuracy", outcome.validation->scores.accuracy},
-                                 {"mean_iou", outcome.validation->scores.mean_iou},
-                                 {"dice", outcome.validation->scores.mean_dice}});
-    print_out("{}\n", json_text(json));
-    return;
-  }
-  if (outcome.resumed_at == outcome.steps)
-    print_out("nothing left to do: the run has its {} steps\n", outcome.steps);
+/// What this start has come to; "complete" where an earlier one had done all that is asked for.
+const char* name_of_end(const TrainOutcome& outcome) {
+  if (outcome.end == TrainEnd::kInterrupted) return "interrupted";
+  if (outcome.end == TrainEnd::kEarlyStopped) return "stopped early";
+  return outcome.steps_run() == 0 ? "complete" : "finished";
+}
+
+void print_json(const TrainOutcome& outcome, bool with_losses) {
+  nlohmann::json json = nlohmann::json::parse(to_json(static_cast<const RunResults&>(outcome)));
+  json.update({{"end", name_of_end(outcome)},
+               {"steps", outcome.steps},
+               {"steps_run", outcome.steps_run()},
+               {"run", outcome.folder},
+               {"checkpoint", outcome.checkpoint}});
+  if (with_losses) json["losses"] = outcome.losses;
+  print_out("{}\n", json_text(json));
+}
+
+void print_text(const TrainOutcome& outcome) {
+  const std::string loss =
+      std::isnan(outcome.loss) ? "" : fmt::format(", loss {:.6f}", outcome.loss);
+  const std::string steps = counted(outcome.steps, "step");
+  if (outcome.steps_run() > 0)
+    print_out("{} after {}{}\n", name_of_end(outcome), steps, loss);
+  else if (outcome.end == TrainEnd::kEarlyStopped)
+    print_out(
+        "nothing to do: the run has stopped early, after {}{}; a larger --patience extends it\n",
+        steps, loss);
   else
-    print_out("{} after {} steps, loss {:.6f}\n", end, outcome.steps, outcome.loss);
+    print_out(
+        "nothing to do: the run is complete with {}{}; more --epochs or --steps extend it, and "
+        "another --run starts another one\n",
+        steps, loss);
   if (outcome.validation) print_out("validation: {}\n", to_string(*outcome.validation));
   print_out("checkpoint {}\n", outcome.checkpoint);
 }
 
 int run(const Options& options) {
-  const TrainConfig config = resolved(options.config.read());
+  TrainConfig config = resolved(options.config.read());
+  const bool with_losses = config.print_loss;
+  if (options.json) config.print_loss = false;  // they are in the object
   const Job job = resolve_training(config);
   std::signal(SIGINT, handle_stop);
   std::signal(SIGTERM, handle_stop);
   const TrainOutcome outcome = train(job, config);
-  if (!is_secondary_process()) report(outcome, options);
+  if (is_secondary_process()) return kOk;
+  if (options.json)
+    print_json(outcome, with_losses);
+  else
+    print_text(outcome);
   return kOk;
 }
 
@@ -69,7 +89,7 @@ void add_train(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand(
       "train",
       "trains a model on a placement; a run folder keeps checkpoints, and starting the same "
-      "command again resumes");
+      "command with the same --run again resumes");
   auto options = std::make_shared<Options>();
   options->config.add_to(*command, ConfigOptions::Keys::kTraining);
   command->add_flag("--json", options->json, "one JSON object on stdout")->group("Run");

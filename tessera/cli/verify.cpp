@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
@@ -62,8 +63,9 @@ void print_json(const VerifyReport& report, const Job& job) {
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {
-  print_out("{} on {} workers ({}) against one, {}, {} steps of {}\n", job.model.name, report.ranks,
-            to_string(job.plan), dtype_name(job.real), options.steps, options.optimiser);
+  print_out("{} on {} ({}) against one, {}, {} of {}\n", job.model.name,
+            counted(report.ranks, "worker"), to_string(job.plan), dtype_name(job.real),
+            counted(options.steps, "step"), options.optimiser);
   const auto row = [](const char* what, double value) {
     print_out("  {:<22} {:.2e}\n", what, value);
   };
@@ -89,8 +91,9 @@ std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
   for (std::string file; std::getline(targets, file, ',');) files.push_back(file);
   const std::vector<ValueId>& inputs = job.graph().inputs();
   if (files.size() != inputs.size())
-    throw_error<InvalidInput>("[--target-npy] {} files; this model and loss take {}: {}",
-                              files.size() - 1, inputs.size() - 1, input_names(job.graph()));
+    throw_error<InvalidInput>("[--target-npy] {}; this model and loss take {}: {}",
+                              counted(std::ssize(files) - 1, "file"), inputs.size() - 1,
+                              input_names(job.graph()));
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < files.size(); ++i) {
     const ValueType& type = job.graph().type(inputs[i]);
@@ -150,12 +153,12 @@ void add_verify(CLI::App& app, int* exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000))
       ->group("Run");
-  command->add_option("--optimiser", options->optimiser, "sgd (momentum 0.9) or adamw")
+  command->add_option("--optimiser,--optimizer", options->optimiser, "sgd (momentum 0.9) or adamw")
       ->capture_default_str()
       ->check(CLI::IsMember({"sgd", "adamw"}))
       ->group("Run");
   command
-      ->add_option("--learning-rate", options->learning_rate,
+      ->add_option("--learning-rate,--lr", options->learning_rate,
                    "of the optimiser (default: 0.01 for sgd, 0.001 for adamw)")
       ->group("Run");
   command->add_option("--momentum", options->momentum, "of sgd")

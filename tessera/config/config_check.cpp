@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
 #include "tessera/config/config_keys.h"
 
@@ -84,8 +85,8 @@ void check_text(const ConfigKey& key, const std::string& text, const std::string
   if (key.choices.empty() ||
       std::find(key.choices.begin(), key.choices.end(), text) != key.choices.end())
     return;
-  throw_error<InvalidInput>("{} \"{}\" is not known; use one of {}", place, text,
-                            joined(key.choices));
+  throw_error<InvalidInput>("{} \"{}\" is not known; use one of {}{}", place, text,
+                            joined(key.choices), did_you_mean(text, key.choices));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tessera/config/config_keys.h"
 
+#include <algorithm>
 #include <optional>
 #include <type_traits>
 
@@ -95,6 +96,19 @@ ConfigKey formerly(const char* old_option, const char* old_name, ConfigKey key) 
   key.old_name = old_name;
   return key;
 }
+ConfigKey alias(std::vector<std::string> options, ConfigKey key) {
+  key.aliases = std::move(options);
+  return key;
+}
+/// The numbers of a run do not depend on it.
+ConfigKey conduct(ConfigKey key) {
+  key.effect = ConfigEffect::kConduct;
+  return key;
+}
+ConfigKey by_micro_batches(ConfigKey key) {
+  key.effect = ConfigEffect::kMicroBatchNumbers;
+  return key;
+}
 ConfigKey sizes(ConfigKey key) {
   key.type = ConfigType::kSizes;
   return key;
@@ -107,6 +121,13 @@ ConfigKey grids(ConfigKey key) {
 using Config = TrainConfig;
 using Keys = std::vector<ConfigKey>;
 
+/// All that say nothing else.
+Keys conduct(Keys keys) {
+  for (ConfigKey& each : keys)
+    if (each.effect == ConfigEffect::kNumbers) each.effect = ConfigEffect::kConduct;
+  return keys;
+}
+
 Keys model_keys() {
   return {
       key("MODEL", "name",
@@ -115,13 +136,14 @@ Keys model_keys() {
           &Config::model),
       key("--loss", "loss",
           "terms joined by +: 0.5*bce+0.5*dice (default: cross_entropy, or bce for one channel); "
-          "see docs/models.md",
+          "`tessera models --losses` lists them",
           &Config::loss),
       key("--output-weights", "output_weights", "factors of the losses of several outputs: 1,0.4",
           &Config::output_weights),
-      key("--trust-model", "trust_model",
-          "read a model file also where this system cannot close in the process that reads it",
-          &Config::trust_model),
+      conduct(key("--trust-model", "trust_model",
+                  "read a model file also where this system cannot close in the process that reads "
+                  "it",
+                  &Config::trust_model)),
       sizes(key("--input", "input",
                 "batch x channels x spatial sizes, in pixels: 4x3x512x512 (default: the model's "
                 "own)",
@@ -135,33 +157,47 @@ Keys model_keys() {
       key("--freeze", "freeze",
           "weights that stay as they are, by patterns of their names: enc1.*,*.norm?.*",
           &Config::freeze),
-      key("--save-weights", "save_weights",
-          "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
-          &Config::save_weights)};
+      conduct(
+          key("--save-weights", "save_weights",
+              "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
+              &Config::save_weights))};
 }
 
 Keys data_keys() {
   return {
-      key("--data", "source", "synthetic[:options] or npy:images.npy,targets.npy", &Config::data),
+      key("--data", "source", "npy:images.npy,targets.npy, or made up: synthetic[:options]",
+          &Config::data),
+      key("--channels-last", "channels_last",
+          "the images in the files are samples x space x channels, and so are targets that are "
+          "numbers",
+          &Config::channels_last),
+      conduct(one_of({"all", "sample", "none"},
+                     key("--label-check", "label_check",
+                         "the labels that are read before the first step, to refuse those that are "
+                         "not classes",
+                         &Config::label_check))),
       below(0, 1,
             key("--validation-fraction", "validation_fraction",
                 "part of the samples that is only validated on", &Config::validation_fraction)),
       within(0, kMostCounted,
-             key("--batch", "batch", "samples per step (0: as --input says)", &Config::batch)),
+             alias({"--batch-size"},
+                   key("--batch", "batch", "samples per step, instead of --input's (0: as it says)",
+                       &Config::batch))),
       key("--drop-last", "drop_last",
           "leave out the samples that do not fill the last batch of an epoch", &Config::drop_last)};
 }
 
 Keys train_keys() {
   return {
-      excluding({"--steps"}, within(1, kMostCounted,
-                                    key("--epochs", "epochs", "passes over the data (default: 10)",
-                                        &Config::epochs))),
-      excluding({"--epochs"}, within(1, kMostCounted,
-                                     key("--steps", "steps",
-                                         "updates of the weights, instead of "
-                                         "epochs",
-                                         &Config::steps))),
+      conduct(excluding({"--steps"},
+                        alias({"--num-epochs"},
+                              within(1, kMostCounted,
+                                     key("--epochs", "epochs", "passes over the data (default: 10)",
+                                         &Config::epochs))))),
+      conduct(excluding({"--epochs"},
+                        within(1, kMostCounted,
+                               key("--steps", "steps", "updates of the weights, instead of epochs",
+                                   &Config::steps)))),
       within(1, kMostParts,
              key("--accumulation", "accumulation", "batches whose gradients make one step",
                  &Config::accumulation)),
@@ -172,21 +208,22 @@ Keys train_keys() {
       one_of({"float32", "float64"},
              key("--dtype", "dtype",
                  "type of weights and values (default: float32; verify: float64)", &Config::dtype)),
-      one_of({"stop", "skip"}, key("--on-nan", "on_nan",
-                                   "what to do where a loss or gradient is not "
-                                   "finite: end the run, or leave the step out",
-                                   &Config::on_nan)),
-      within(0, kMostCounted,
-             key("--patience", "patience",
-                 "validations without improvement before the run stops "
-                 "early (0: never)",
-                 &Config::patience)),
-      at_least(0, key("--min-delta", "min_delta", "least change that counts as improvement",
-                      &Config::min_delta)),
-      key("--print-loss", "print_loss", "every step's loss on stdout, with 17 digits",
-          &Config::print_loss),
-      key("--dump-gradients", "dump_gradients",
-          "safetensors file for the gradients of the run's first step", &Config::dump_gradients),
+      conduct(one_of({"stop", "skip"}, key("--on-nan", "on_nan",
+                                           "what to do where a loss or gradient is not "
+                                           "finite: end the run, or leave the step out",
+                                           &Config::on_nan))),
+      conduct(within(0, kMostCounted,
+                     key("--patience", "patience",
+                         "validations without improvement before the run stops "
+                         "early (0: never)",
+                         &Config::patience))),
+      conduct(at_least(0, key("--min-delta", "min_delta", "least change that counts as improvement",
+                              &Config::min_delta))),
+      conduct(key("--print-loss", "print_loss", "every step's loss on stdout, with 17 digits",
+                  &Config::print_loss)),
+      conduct(key("--dump-gradients", "dump_gradients",
+                  "safetensors file for the gradients of the run's first step",
+                  &Config::dump_gradients)),
       one_of({"loss", "accuracy", "mean_iou", "dice"},
              key("--monitor", "monitor",
                  "the validation metric that decides which checkpoint is best", &Config::monitor)),
@@ -199,14 +236,18 @@ Keys train_keys() {
 
 Keys optimiser_keys() {
   return {
-      one_of({"sgd", "adam", "adamw"},
-             key("--optimiser", "name", "the optimiser", &Config::optimiser)),
-      at_least(0, key("--learning-rate", "learning_rate",
-                      "the highest of the schedule (default: 0.01 for sgd, 0.001 for the others)",
-                      &Config::learning_rate)),
-      at_least(0, key("--weight-decay", "weight_decay",
-                      "decay of the weights (default: 0.01 for adamw, 0 for the others)",
-                      &Config::weight_decay)),
+      one_of(
+          {"sgd", "adam", "adamw"},
+          alias({"--optimizer"}, key("--optimiser", "name", "the optimiser", &Config::optimiser))),
+      alias({"--lr"},
+            at_least(
+                0, key("--learning-rate", "learning_rate",
+                       "the highest of the schedule (default: 0.01 for sgd, 0.001 for the others)",
+                       &Config::learning_rate))),
+      alias({"--wd"},
+            at_least(0, key("--weight-decay", "weight_decay",
+                            "decay of the weights (default: 0.01 for adamw, 0 for the others)",
+                            &Config::weight_decay))),
       below(0, 1, key("--momentum", "momentum", "momentum of sgd", &Config::momentum)),
       key("--nesterov", "nesterov", "Nesterov's step, with sgd", &Config::nesterov),
       below(0, 1,
@@ -275,12 +316,15 @@ Keys placement_keys() {
       excluding(plan, within(0, kMostRanks,
                              key("--workers", "workers",
                                  "number of workers; the space grid with the least halo traffic "
-                                 "is taken (0: as the other options say)",
+                                 "is taken (0: as the other options say; under mpirun or srun, "
+                                 "where none of them is "
+                                 "given, as many as were started)",
                                  &Config::workers))),
-      excluding(plan, within(1, kMostParts,
-                             key("--micro-batches", "micro_batches",
-                                 "parts of the batch that follow each other through the stages",
-                                 &Config::micro_batches))),
+      by_micro_batches(
+          excluding(plan, within(1, kMostParts,
+                                 key("--micro-batches", "micro_batches",
+                                     "parts of the batch that follow each other through the stages",
+                                     &Config::micro_batches)))),
       excluding(
           plan,
           formerly("--schedule", "schedule",
@@ -300,10 +344,11 @@ Keys placement_keys() {
           "what the stages are made equal in: layers, parameters, memory, time; or a JSON file "
           "with a list of node names for each",
           &Config::balance),
-      one_of({"batch", "micro-batch"},
-             key("--norm", "norm",
-                 "batch norm by the statistics of the whole batch, or of each micro-batch",
-                 &Config::norm)),
+      by_micro_batches(
+          one_of({"batch", "micro-batch"},
+                 key("--norm", "norm",
+                     "batch norm by the statistics of the whole batch, or of each micro-batch",
+                     &Config::norm))),
       excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
                  "--pipeline-schedule", "--pipeline-costs"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
@@ -316,24 +361,26 @@ Keys placement_keys() {
 }
 
 Keys run_keys() {
-  return {
-      key("--run", "folder", "folder for run.json, metrics.csv and checkpoints", &Config::folder),
-      key("--resume", "resume",
-          "auto: continue where the folder has a checkpoint; no: start anew; or a checkpoint's "
-          "path",
-          &Config::resume),
-      within(0, kMostCounted,
-             key("--checkpoint-interval", "checkpoint_interval",
-                 "steps between checkpoints (0: one after every epoch)",
-                 &Config::checkpoint_interval)),
-      within(1, kMostCounted,
-             key("--keep", "keep_checkpoints", "last checkpoints to keep, besides the best",
-                 &Config::keep_checkpoints)),
-      within(1, kMostCounted,
-             key("--log-interval", "log_interval", "steps between rows of metrics.csv",
-                 &Config::log_interval)),
-      above(0, key("--timeout", "timeout_seconds", "longest wait for another worker, in seconds",
-                   &Config::timeout_seconds))};
+  return {key("--run", "folder",
+              "folder for run.json, metrics.csv and checkpoints (default: a new one, "
+              "runs/MODEL-DATE-N)",
+              &Config::folder),
+          key("--resume", "resume",
+              "auto: continue where the folder has a checkpoint; no: start anew; or a checkpoint's "
+              "path",
+              &Config::resume),
+          within(0, kMostCounted,
+                 key("--checkpoint-interval", "checkpoint_interval",
+                     "steps between checkpoints (0: one after every epoch)",
+                     &Config::checkpoint_interval)),
+          within(1, kMostCounted,
+                 key("--keep", "keep_checkpoints", "last checkpoints to keep, besides the best",
+                     &Config::keep_checkpoints)),
+          within(1, kMostCounted,
+                 key("--log-interval", "log_interval", "steps between rows of metrics.csv",
+                     &Config::log_interval)),
+          above(0, key("--timeout", "timeout_seconds",
+                       "longest wait for another worker, in seconds", &Config::timeout_seconds))};
 }
 
 Keys make_keys() {
@@ -349,8 +396,8 @@ Keys make_keys() {
   add("train", train_keys());
   add("optimiser", optimiser_keys());
   add("schedule", schedule_keys());
-  add("placement", placement_keys());
-  add("run", run_keys());
+  add("placement", conduct(placement_keys()));
+  add("run", conduct(run_keys()));
   return all;
 }
 
@@ -359,6 +406,17 @@ Keys make_keys() {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = make_keys();
   return keys;
+}
+
+bool is_called(const ConfigKey& key, const std::string& name) {
+  const auto in_file = [](std::string option) {  // "--batch-size" → "batch_size"
+    option.erase(0, option.find_first_not_of('-'));
+    std::replace(option.begin(), option.end(), '-', '_');
+    return option;
+  };
+  return key.name == name || (!key.old_name.empty() && key.old_name == name) ||
+         std::ranges::any_of(key.aliases,
+                             [&](const std::string& alias) { return in_file(alias) == name; });
 }
 
 const ConfigKey& config_key(const std::string& option) {

@@ -45,6 +45,14 @@ std::string to_string(const ConfigInterval& interval);
 /// member stands says it: JobConfig or TrainConfig.
 enum class ConfigScope { kJob, kTraining };
 
+/// What a key changes about a run. A run is continued only with the settings that give its numbers;
+/// the others may change from start to start.
+enum class ConfigEffect {
+  kNumbers,            // what is trained, on which data, and how
+  kMicroBatchNumbers,  // the same, where batch norm goes by micro-batches
+  kConduct,            // where it runs, how long, what is checked, kept and shown
+};
+
 struct ConfigKey {
   ConfigScope scope = ConfigScope::kTraining;
   std::string table;   // "optimiser"
@@ -52,9 +60,11 @@ struct ConfigKey {
   std::string option;  // "--momentum"; "MODEL" is positional
   std::string help;    // with unit
   ConfigType type = ConfigType::kText;
-  ConfigInterval interval = {};            // of numbers
+  ConfigInterval interval = {};  // of numbers
+  ConfigEffect effect = ConfigEffect::kNumbers;
   std::vector<std::string> choices = {};   // of texts; none: any
   std::vector<std::string> excludes = {};  // options that this one replaces, and that replace it
+  std::vector<std::string> aliases = {};   // other options with the same meaning, as in PyTorch
   // Earlier names, which still work where nothing else has them; help does not show them.
   std::string old_option = {};
   std::string old_name = {};
@@ -64,6 +74,8 @@ struct ConfigKey {
 
 /// In the order in which help and run.json show them; tables are together.
 const std::vector<ConfigKey>& config_keys();
+/// Whether the key is called so in a file: by its name, an alias or its earlier name.
+bool is_called(const ConfigKey& key, const std::string& name);
 /// Throws InternalError where there is none.
 const ConfigKey& config_key(const std::string& option);
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "tessera/base/error.h"
+#include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
 #include "tessera/config/toml.h"
 #include "tessera/files/json.h"
@@ -15,32 +16,34 @@ namespace {
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 /// Names of tables, or of a table's keys, for errors.
-std::string known_names(const std::string& table) {
+std::vector<std::string> known_names(const std::string& table) {
   std::vector<std::string> names;
   for (const ConfigKey& key : config_keys()) {
     const std::string name = table.empty() ? fmt::format("[{}]", key.table) : key.name;
     if ((table.empty() || key.table == table) && (names.empty() || names.back() != name))
       names.push_back(name);
   }
-  return joined(names);
+  return names;
 }
 
 const ConfigKey& find_key(const TomlEntry& entry, const std::string& file_name) {
   const std::string place = fmt::format("{}:{}:{}:", file_name, entry.key_line, entry.key_column);
   bool table_known = false;
   for (const ConfigKey& key : config_keys()) {
-    const bool old = !key.old_name.empty() && key.old_name == entry.key;
-    if (key.table == entry.table && (key.name == entry.key || old)) return key;
+    if (key.table == entry.table && is_called(key, entry.key)) return key;
     table_known = table_known || key.table == entry.table;
   }
+  const std::vector<std::string> tables = known_names("");
   if (entry.table.empty())
     throw_error<InvalidInput>("{} {} is in no table; put it under one of {}", place, entry.key,
-                              known_names(""));
+                              joined(tables));
   if (!table_known)
-    throw_error<InvalidInput>("{} the table [{}] is not known; known: {}", place, entry.table,
-                              known_names(""));
-  throw_error<InvalidInput>("{} [{}] has no key {}; known: {}", place, entry.table, entry.key,
-                            known_names(entry.table));
+    throw_error<InvalidInput>("{} the table [{}] is not known{}; known: {}", place, entry.table,
+                              did_you_mean(fmt::format("[{}]", entry.table), tables),
+                              joined(tables));
+  const std::vector<std::string> keys = known_names(entry.table);
+  throw_error<InvalidInput>("{} [{}] has no key {}{}; known: {}", place, entry.table, entry.key,
+                            did_you_mean(entry.key, keys), joined(keys));
 }
 
 /// [2, 3] → "2x3".

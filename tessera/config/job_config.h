@@ -23,6 +23,9 @@ struct JobConfig {
   std::string output_weights;  // "1,0.4"
   bool trust_model = false;    // read a model file also where its code cannot be closed in
 
+  // [data]
+  int64_t batch = 0;  // 0: that of the input
+
   // [placement]
   int64_t replicas = 1;
   int64_t stages = 1;

@@ -3,11 +3,39 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/config/config_keys.h"
 #include "tessera/files/json.h"
 
 namespace tessera {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json as_json(const ConfigValue& value) {
+  return std::visit(
+      [](const auto& held) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+          return nullptr;
+        else
+          return held;
+      },
+      value);
+}
+
+/// Null where a configuration of an earlier version, or a damaged one, does not have it.
+const Json* member(const Json& json, const std::string& table, const std::string& name) {
+  const auto found = json.find(table);
+  if (found == json.end() || !found->is_object()) return nullptr;
+  const auto value = found->find(name);
+  return value == found->end() ? nullptr : &*value;
+}
+
+/// For people: an empty text, or none at all, is the default.
+std::string shown(const Json& value) {
+  const bool empty = value.is_null() || (value.is_string() && value.get<std::string>().empty());
+  return empty ? "the default" : cut_short(json_text(value));
+}
 
 void fill_in(TrainConfig& config) {
   if (!config.dtype) config.dtype = "float32";
@@ -20,8 +48,6 @@ void fill_in(TrainConfig& config) {
 void check_together(const TrainConfig& config) {
   if (config.model.empty())
     throw_error<InvalidInput>("[MODEL] no model is given; name one, such as unet2d");
-  if (config.folder.empty())
-    throw_error<InvalidInput>("[--run] the run folder is empty; give a path");
   if (config.resume.empty())
     throw_error<InvalidInput>("[--resume] is empty; use auto, no or a checkpoint's path");
   if (config.epochs && config.steps)
@@ -34,8 +60,9 @@ void check_together(const TrainConfig& config) {
         "[--min-learning-rate] {} is more than the learning rate {}; give less",
         config.min_learning_rate, *config.learning_rate);
   if (config.steps && config.warmup_steps >= *config.steps)
-    throw_error<InvalidInput>("[--warmup-steps] {} leaves none of the {} steps; use at most {}",
-                              config.warmup_steps, *config.steps, *config.steps - 1);
+    throw_error<InvalidInput>("[--warmup-steps] {} leaves none of {}; use at most {}",
+                              config.warmup_steps, counted(*config.steps, "step"),
+                              *config.steps - 1);
   if (config.schedule == "plateau" && config.validation_fraction == 0)
     throw_error<InvalidInput>(
         "[--learning-rate-schedule] plateau needs validation, and --validation-fraction is 0; give "
@@ -74,18 +101,31 @@ void check_job_config(const JobConfig& config) {
 }
 
 std::string to_json(const TrainConfig& config) {
-  nlohmann::ordered_json json;
-  for (const ConfigKey& key : config_keys())
-    std::visit(
-        [&](const auto& value) {
-          using Value = std::decay_t<decltype(value)>;
-          if constexpr (std::is_same_v<Value, std::monostate>)
-            json[key.table][key.name] = nullptr;
-          else
-            json[key.table][key.name] = value;
-        },
-        key.get(config));
+  Json json;
+  for (const ConfigKey& key : config_keys()) json[key.table][key.name] = as_json(key.get(config));
   return json_text(json);
+}
+
+std::vector<std::string> changed_settings(const std::string& before, const TrainConfig& now) {
+  // Both as they are written: a name with letters that JSON does not know is written with others.
+  const Json recorded = parse_ordered_json(before), current = parse_ordered_json(to_json(now));
+  static const TrainConfig defaults;
+  const auto value_before = [&](const ConfigKey& key) {
+    const Json* const value = member(recorded, key.table, key.name);
+    return value ? *value : as_json(key.get(defaults));
+  };
+  const bool by_micro_batches =
+      now.norm == "micro-batch" || value_before(config_key("--norm")) == "micro-batch";
+  std::vector<std::string> changes;
+  for (const ConfigKey& key : config_keys()) {
+    const Json old_value = value_before(key), &new_value = current.at(key.table).at(key.name);
+    const bool matters = key.effect == ConfigEffect::kNumbers ||
+                         (key.effect == ConfigEffect::kMicroBatchNumbers && by_micro_batches);
+    if (matters && old_value != new_value)
+      changes.push_back(
+          fmt::format("{} was {}, is {}", key.option, shown(old_value), shown(new_value)));
+  }
+  return changes;
 }
 
 }  // namespace tessera

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/config/job_config.h"
 
@@ -27,9 +28,10 @@ struct TrainConfig : JobConfig {
   std::string save_weights;
 
   // [data]
-  std::string data = "synthetic";
+  std::string data;
+  bool channels_last = false;       // in files: samples x space x channels
+  std::string label_check = "all";  // or "sample", "none"
   double validation_fraction = 0.1;
-  int64_t batch = 0;  // 0: that of the input
   bool drop_last = false;
 
   // [train]
@@ -69,7 +71,7 @@ struct TrainConfig : JobConfig {
   double final_div_factor = 10'000;
 
   // [run]
-  std::string folder = "run";
+  std::string folder;  // empty: a new one, runs/<model>-<date>-<n>
   std::string resume = "auto";
   int64_t checkpoint_interval = 0;  // 0: at the end of every epoch
   int64_t keep_checkpoints = 3;
@@ -87,5 +89,10 @@ void check_job_config(const JobConfig& config);
 
 /// One object per table, for run.json; null where nothing is set.
 std::string to_json(const TrainConfig& config);
+
+/// Which keys that change a run's numbers (ConfigEffect) were different in `before`, a text of
+/// to_json(): "--learning-rate was 0.01, is 0.1". What an earlier version did not write counts as
+/// the default, and a text that is not a configuration has no differences.
+std::vector<std::string> changed_settings(const std::string& before, const TrainConfig& now);
 
 }  // namespace tessera

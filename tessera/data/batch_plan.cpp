@@ -1,6 +1,7 @@
 #include "tessera/data/batch_plan.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/data/permutation.h"
 
 namespace tessera {
@@ -13,8 +14,8 @@ BatchPlan::BatchPlan(const BatchPlanOptions& options) : options_(options) {
   batches_per_epoch_ = samples / size + (!drop && samples % size != 0 ? 1 : 0);
   if (batches_per_epoch_ == 0)
     throw_error<InvalidInput>(
-        "[batches] {} samples do not fill a batch of {}; use a smaller batch or more samples",
-        samples, size);
+        "[batches] {} cannot fill a batch of {}; use a smaller batch or more samples",
+        counted(samples, "sample"), size);
 }
 
 int64_t BatchPlan::size_of(int64_t batch) const {

@@ -33,6 +33,8 @@ class Dataset {
   virtual int64_t num_classes() const = 0;
   /// Whether each pixel has a label, or each sample one.
   virtual bool per_pixel() const = 0;
+  /// Whether labels need no check: they are made up, and not read from anywhere.
+  virtual bool labels_are_made_up() const { return false; }
   /// Whether targets are numbers to be met (regression) instead of labels.
   virtual bool real_targets() const { return false; }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tessera/base/key_values.h"
+#include "tessera/base/text.h"
 #include "tessera/data/box_rows.h"
 #include "tessera/data/npy.h"
 
@@ -13,9 +14,27 @@ namespace {
 constexpr int64_t kMaxClasses = 65536;
 constexpr int64_t kNoLabel = std::numeric_limits<int64_t>::min();
 
+/// The sizes of a sample with the channels, which stand at the other end, moved there.
+Shape channels_moved(Shape sizes, ChannelAxis to) {
+  if (to == ChannelAxis::kFirst)
+    std::rotate(sizes.rbegin(), sizes.rbegin() + 1, sizes.rend());
+  else
+    std::rotate(sizes.begin(), sizes.begin() + 1, sizes.end());
+  return sizes;
+}
+
+/// Reads a box of one sample (channels x spatial) from a file that has the channels last.
+void read_channels_last(const NpyArray& file, int64_t sample, const Box& box, at::Tensor target) {
+  Box file_box{{sample, sample + 1}};
+  for (int axis = 1; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
+  file_box.push_back(box[0]);
+  file.read(file_box, target.movedim(0, -1));
+}
+
 class NpyDataset : public Dataset {
  public:
-  NpyDataset(const std::string& images, const std::string& targets, const Shape& image_shape);
+  NpyDataset(const std::string& images, const std::string& targets, const Shape& image_shape,
+             ChannelAxis channels);
 
   void set_labels(int64_t num_classes, int64_t ignored);
 
@@ -27,13 +46,18 @@ class NpyDataset : public Dataset {
     return targets_.type() == NpyType::kFloat32 || targets_.type() == NpyType::kFloat64;
   }
   Shape target_shape() const override {
-    return {targets_.shape().begin() + 1, targets_.shape().end()};
+    const Shape sample(targets_.shape().begin() + 1, targets_.shape().end());
+    return targets_channels_last() ? channels_moved(sample, ChannelAxis::kFirst) : sample;
   }
   void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
   void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
 
  private:
+  bool targets_channels_last() const {
+    return channels_ == ChannelAxis::kLast && real_targets() && targets_.shape().size() > 2;
+  }
   void choose_image_shape(const Shape& wanted);
+  [[noreturn]] void refuse_image_shape(const Shape& wanted) const;
   void check_targets() const;
   int64_t largest_label() const;
   /// Puts kIgnoreLabel where the file has the label to ignore; refuses those that are not a class.
@@ -42,14 +66,15 @@ class NpyDataset : public Dataset {
   const NpyArray images_;
   const NpyArray targets_;
   Shape image_shape_;
+  const ChannelAxis channels_;
   bool has_channels_ = true;  // the image file has an axis for them
   int64_t num_classes_ = 0;
   int64_t ignored_ = kNoLabel;
 };
 
 NpyDataset::NpyDataset(const std::string& images, const std::string& targets,
-                       const Shape& image_shape)
-    : images_(images), targets_(targets) {
+                       const Shape& image_shape, ChannelAxis channels)
+    : images_(images), targets_(targets), channels_(channels) {
   choose_image_shape(image_shape);
   check_targets();
 }
@@ -65,17 +90,35 @@ void NpyDataset::choose_image_shape(const Shape& wanted) {
         images_.path(), to_string(held));
   Shape with_channels(held.begin() + 1, held.end());
   Shape one_channel = with_channels;
+  if (channels_ == ChannelAxis::kLast)
+    with_channels = channels_moved(with_channels, ChannelAxis::kFirst);
   one_channel.insert(one_channel.begin(), 1);
   if (wanted.empty())
     has_channels_ = held.size() > 2 && targets_.shape() != held;
   else
     has_channels_ = with_channels == wanted;
   image_shape_ = has_channels_ ? with_channels : one_channel;
-  if (!wanted.empty() && image_shape_ != wanted)
+  if (!wanted.empty() && image_shape_ != wanted) refuse_image_shape(wanted);
+}
+
+void NpyDataset::refuse_image_shape(const Shape& wanted) const {
+  const Shape& held = images_.shape();
+  const Shape sample(held.begin() + 1, held.end());
+  const Shape in_file =
+      channels_ == ChannelAxis::kLast ? channels_moved(wanted, ChannelAxis::kLast) : wanted;
+  if (channels_ == ChannelAxis::kLast && sample == wanted)
     throw_error<InvalidInput>(
-        "[npy] {}: the file's shape is {}, images of {} (channels x spatial) need Nx{}; give the "
-        "file's sizes as --input",
+        "[npy] {}: the file's shape is {}, which has the channels first; leave --channels-last out",
+        images_.path(), to_string(held));
+  if (channels_ == ChannelAxis::kFirst && channels_moved(sample, ChannelAxis::kFirst) == wanted)
+    throw_error<InvalidInput>(
+        "[npy] {}: the file's shape is {}, which has the channels last, images of {} (channels x "
+        "spatial) need Nx{}; --channels-last takes the file as it is",
         images_.path(), to_string(held), to_string(wanted), to_string(wanted));
+  throw_error<InvalidInput>(
+      "[npy] {}: the file's shape is {}, images of {} (channels x spatial) need Nx{}; give the "
+      "file's sizes as --input",
+      images_.path(), to_string(held), to_string(wanted), to_string(in_file));
 }
 
 void NpyDataset::check_targets() const {
@@ -84,9 +127,9 @@ void NpyDataset::check_targets() const {
   const Shape& held = targets_.shape();
   if (held.empty() || held[0] != size() || *std::min_element(held.begin(), held.end()) < 1)
     throw_error<InvalidInput>(
-        "[npy] {}: the targets' shape {} does not fit {} images in {}; give samples x spatial "
+        "[npy] {}: the targets' shape {} does not fit {} in {}; give samples x spatial "
         "(labels per pixel), samples (one per image), or samples x channels x spatial (numbers)",
-        targets_.path(), to_string(held), size(), images_.path());
+        targets_.path(), to_string(held), counted(size(), "image"), images_.path());
 }
 
 void NpyDataset::set_labels(int64_t num_classes, int64_t ignored) {
@@ -122,6 +165,8 @@ int64_t NpyDataset::largest_label() const {
 void NpyDataset::load_image(int64_t sample, const Box& box, at::Tensor target) const {
   check_request("npy image", image_shape_, box, target);
   if (box.empty()) return;
+  if (has_channels_ && channels_ == ChannelAxis::kLast)
+    return read_channels_last(images_, sample, box, target);
   Box file_box{{sample, sample + 1}};
   for (int axis = has_channels_ ? 0 : 1; axis < box.num_axes(); ++axis)
     file_box.push_back(box[axis]);
@@ -131,6 +176,7 @@ void NpyDataset::load_image(int64_t sample, const Box& box, at::Tensor target) c
 void NpyDataset::load_target(int64_t sample, const Box& box, at::Tensor target) const {
   check_request("npy target", target_shape(), box, target);
   if (box.empty()) return;
+  if (targets_channels_last()) return read_channels_last(targets_, sample, box, target);
   Box file_box{{sample, sample + 1}};
   for (int axis = 0; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
   if (real_targets()) return targets_.read(file_box, target);
@@ -161,7 +207,7 @@ void NpyDataset::check_labels(int64_t sample, const Box& box, at::Tensor labels)
 }  // namespace
 
 std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& image_shape,
-                                          int64_t num_classes) {
+                                          int64_t num_classes, ChannelAxis channels) {
   const size_t first = std::min(text.find(','), text.size());
   const size_t second = std::min(text.find(',', first + 1), text.size());
   const std::string images = text.substr(0, first);
@@ -173,7 +219,7 @@ std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& 
         text);
   const KeyValues options("npy", second < text.size() ? text.substr(second + 1) : "",
                           {{"classes"}, {"ignore"}});
-  auto dataset = std::make_unique<NpyDataset>(images, targets, image_shape);
+  auto dataset = std::make_unique<NpyDataset>(images, targets, image_shape, channels);
   if (options.has("classes")) num_classes = options.integer("classes", 1, kMaxClasses);
   int64_t ignored = kNoLabel;
   using Limits = std::numeric_limits<int32_t>;

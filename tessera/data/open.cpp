@@ -1,22 +1,25 @@
 #include "tessera/data/open.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/suggestion.h"
 #include "tessera/data/npy_dataset.h"
 #include "tessera/data/synthetic.h"
 
 namespace tessera {
 
 std::unique_ptr<Dataset> open_dataset(const std::string& spec, const Shape& image_shape,
-                                      uint64_t seed, int64_t num_classes) {
+                                      uint64_t seed, int64_t num_classes, ChannelAxis channels) {
   const size_t colon = std::min(spec.find(':'), spec.size());
   const std::string name = spec.substr(0, colon);
   const std::string rest = colon < spec.size() ? spec.substr(colon + 1) : "";
+  if (name == "npy") return open_npy_dataset(rest, image_shape, num_classes, channels);
+  if (channels == ChannelAxis::kLast)
+    throw_error<InvalidInput>("[--channels-last] is for files, not for '{}'; leave it out", spec);
   if (name == "synthetic") return make_synthetic(parse_synthetic(rest), image_shape, seed);
-  if (name == "npy") return open_npy_dataset(rest, image_shape, num_classes);
   throw_error<InvalidInput>(
-      "[data] '{}' is not a known data set; write synthetic:key=value,... or "
+      "[data] '{}' is not a known data set{}; write synthetic:key=value,... or "
       "npy:images.npy,targets.npy",
-      spec);
+      spec, did_you_mean(name, {"synthetic", "npy"}));
 }
 
 }  // namespace tessera

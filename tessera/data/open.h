@@ -8,13 +8,15 @@
 #include <string>
 
 #include "tessera/data/dataset.h"
+#include "tessera/data/npy_dataset.h"
 
 namespace tessera {
 
 /// `image_shape` is channels x spatial, from the model's input; `num_classes` is the model's, for
-/// files that do not say how many labels are legal. Throws InvalidInput for an unknown name
-/// (naming the known ones) and whatever the data set refuses.
+/// files that do not say how many labels are legal; `channels` is where files have theirs. Throws
+/// InvalidInput for an unknown name (naming the known ones) and whatever the data set refuses.
 std::unique_ptr<Dataset> open_dataset(const std::string& spec, const Shape& image_shape,
-                                      uint64_t seed, int64_t num_classes = 0);
+                                      uint64_t seed, int64_t num_classes = 0,
+                                      ChannelAxis channels = ChannelAxis::kFirst);
 
 }  // namespace tessera

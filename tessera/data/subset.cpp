@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/data/permutation.h"
 
 namespace tessera {
@@ -33,9 +34,9 @@ DatasetSplit split_dataset(std::shared_ptr<const Dataset> source, double fractio
   if (fraction > 0) kept = std::max<int64_t>(kept, 1);
   if (kept >= total)
     throw_error<InvalidInput>(
-        "[split] {} of {} samples for validation leave none to train on; use a smaller fraction or "
+        "[split] {} of {} for validation leaves none to train on; use a smaller fraction or "
         "more samples",
-        kept, total);
+        kept, counted(total, "sample"));
   const RandomKey key = RandomKey(seed).with("validation");
   std::vector<int64_t> train, validation;
   for (int64_t place = 0; place < total; ++place)

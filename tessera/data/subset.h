@@ -22,6 +22,7 @@ class Subset : public Dataset {
   Shape image_shape() const override { return source_->image_shape(); }
   int64_t num_classes() const override { return source_->num_classes(); }
   bool per_pixel() const override { return source_->per_pixel(); }
+  bool labels_are_made_up() const override { return source_->labels_are_made_up(); }
   bool real_targets() const override { return source_->real_targets(); }
   Shape target_shape() const override { return source_->target_shape(); }
   void load_image(int64_t sample, const Box& box, at::Tensor target) const override;

@@ -36,6 +36,7 @@ class Synthetic : public Dataset {
   int64_t size() const override { return options_.samples; }
   Shape image_shape() const override { return image_shape_; }
   int64_t num_classes() const override { return options_.classes; }
+  bool labels_are_made_up() const override { return true; }
   bool per_pixel() const override { return options_.kind == SyntheticKind::kSegmentation; }
   void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
   void load_target(int64_t sample, const Box& box, at::Tensor target) const override;

@@ -8,6 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
+#include "tessera/comm/mpi/environment.h"
 #include "tessera/lower/chunks.h"
 #include "tessera/planner/balance.h"
 #include "tessera/planner/grid.h"
@@ -33,35 +34,44 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
   if (grids.size() == 1) grids.resize(config.stages, grids[0]);
   if (static_cast<int64_t>(grids.size()) != config.stages)
     throw_error<InvalidInput>(
-        "[--space] {} has {} grids for {} stages; give one for all of them, or one for each",
-        config.space, grids.size(), config.stages);
+        "[--space] {} has {} for {}; give one for all of them, or one for each", config.space,
+        counted(std::ssize(grids), "grid"), counted(config.stages, "stage"));
   if (config.stages == 1)
     plan->space = grids[0];
   else
     plan->stages = grids;
 }
 
+/// 0: the product of the other options. Where none says anything, a launcher does: all processes
+/// that it has started work.
+int64_t num_workers(const JobConfig& config) {
+  if (config.workers != 0 || config.replicas != 1 || config.stages != 1 || !config.space.empty())
+    return config.workers;
+  const auto place = mpi::launched_place();
+  return place && place->size > 1 ? place->size : 0;
+}
+
 /// Checks the number of workers, and chooses their grid where none is given.
-void resolve_workers(const JobConfig& config, const Graph& graph, Plan* plan) {
+void resolve_workers(const JobConfig& config, int64_t workers, const Graph& graph, Plan* plan) {
   if (config.stages > 1) {
-    if (plan->num_ranks() != config.workers)
+    if (plan->num_ranks() != workers)
       throw_error<InvalidInput>(
-          "[--workers] {} workers do not fit {} replicas and {} stages of {} workers in all; leave "
+          "[--workers] {} do not fit {} and {} of {} in all; leave "
           "--workers out, and give --space for more workers a stage",
-          config.workers, config.replicas, config.stages, plan->ranks_per_replica());
+          counted(workers, "worker"), counted(config.replicas, "replica"),
+          counted(config.stages, "stage"), counted(plan->ranks_per_replica(), "worker"));
     return;
   }
-  if (config.workers < 1)
-    throw_error<InvalidInput>("[--workers] {} must be at least 1", config.workers);
+  if (workers < 1) throw_error<InvalidInput>("[--workers] {} must be at least 1", workers);
   const int64_t given = product_of({config.replicas, product_of(plan->space)});
-  if (config.workers % config.replicas != 0 || (!plan->space.empty() && given != config.workers))
+  if (workers % config.replicas != 0 || (!plan->space.empty() && given != workers))
     throw_error<InvalidInput>(
-        "[--workers] {} workers do not fit {} replicas{}; leave --workers out, or give --replicas "
+        "[--workers] {} do not fit {}{}; leave --workers out, or give --replicas "
         "a "
         "divisor of it and no --space",
-        config.workers, config.replicas,
+        counted(workers, "worker"), counted(config.replicas, "replica"),
         plan->space.empty() ? "" : fmt::format(" x space {}", config.space));
-  if (plan->space.empty()) plan->space = best_space(graph, *plan, config.workers / config.replicas);
+  if (plan->space.empty()) plan->space = best_space(graph, *plan, workers / config.replicas);
 }
 
 /// A plan in a file, refused by its name where it does not fit the network.
@@ -87,7 +97,8 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   plan.schedule_costs = parse_schedule_costs(config.pipeline_costs);
   resolve_stages(config, &plan);
   check_num_ranks(plan);
-  if (config.workers != 0) resolve_workers(config, graph, &plan);
+  if (const int64_t workers = num_workers(config); workers != 0)
+    resolve_workers(config, workers, graph, &plan);
   if (!config.pieces.empty()) plan.pieces = resolve_pieces(config, graph, plan);
   return plan;
 }

@@ -3,6 +3,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/free_memory.h"
 #include "tessera/base/quantity.h"
+#include "tessera/base/text.h"
 #include "tessera/runtime/claim_resources.h"
 
 namespace tessera {
@@ -28,16 +29,17 @@ Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where 
   }
   if (where == Where::kThisMachine && all_ranks > free_memory())
     throw_error<OutOfMemory>(
-        "[memory] the {} workers need {} together, this machine, or a limit on this process, "
+        "[memory] {} would take {} together, this machine, or a limit on this process, "
         "leaves {} free; use a smaller input, "
         "or `tessera plan` to see what it would need",
-        lowering.num_ranks(), format_bytes(all_ranks), format_bytes(free_memory()));
+        counted(lowering.num_ranks(), "worker"), format_bytes(all_ranks),
+        format_bytes(free_memory()));
   const int64_t claimed = claimed_bytes(lowering.num_ranks(), job.launch.threads);
   if (where == Where::kThisMachine && all_ranks > free_address_space() - claimed)
     throw_error<OutOfMemory>(
-        "[memory] the {} workers need {} and {} of address space besides, the limit (ulimit -v, "
+        "[memory] {} would take {} and {} of address space besides, the limit (ulimit -v, "
         "ulimit -d) leaves {}; raise it, or use a smaller input, fewer workers or fewer threads",
-        lowering.num_ranks(), format_bytes(all_ranks), format_bytes(claimed),
+        counted(lowering.num_ranks(), "worker"), format_bytes(all_ranks), format_bytes(claimed),
         format_bytes(free_address_space()));
   return result;
 }

@@ -3,8 +3,10 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/config/train_config.h"
+#include "tessera/import/import.h"
 #include "tessera/job/choose_plan.h"
 #include "tessera/lower/micro_batch_norm.h"
+#include "tessera/zoo/zoo.h"
 
 namespace tessera {
 namespace {
@@ -13,6 +15,16 @@ at::ScalarType parse_dtype(const std::string& name) {
   if (name == "float32") return at::kFloat;
   if (name == "float64") return at::kDouble;
   throw_error<InvalidInput>("[--dtype] {} is not supported; use float32 or float64", name);
+}
+
+/// The input with the batch that --batch gives.
+std::string input_of(const JobConfig& config) {
+  if (config.batch == 0 || (config.input.empty() && names_a_file(config.model)))
+    return config.input;
+  std::vector<int64_t> sizes = config.input.empty() ? find_model(config.model).default_input
+                                                    : parse_sizes(config.input, "--input");
+  sizes[0] = config.batch;
+  return to_string(sizes);
 }
 
 }  // namespace
@@ -24,7 +36,7 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   Job job;
   job.real = config.dtype ? parse_dtype(*config.dtype) : otherwise;
   job.model = load_model(
-      {config.model, config.input, config.loss, config.output_weights, config.trust_model});
+      {config.model, input_of(config), config.loss, config.output_weights, config.trust_model});
   job.plan = choose_plan(config, job.graph());
   check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
   if (config.norm == "micro-batch")

@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/comm/mpi/environment.h"
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/runtime/caching_allocator.h"
@@ -30,9 +31,9 @@ void run_mpi_rank(int num_ranks, const LaunchOptions& options,
       [&](Transport& transport) {
         if (transport.size() != num_ranks)
           throw_error<InvalidInput>(
-              "[launch] the placement has {} ranks, the launcher started {}; start as many, or "
+              "[launch] the placement has {}, the launcher started {}; start as many, or "
               "change the parts of the batch (--replicas), --space or --workers",
-              num_ranks, transport.size());
+              counted(num_ranks, "rank"), transport.size());
         set_rank_threads(options.threads);
         body(transport);
       },

@@ -2,6 +2,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
+#include "tessera/base/text.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/graph/transform.h"
 #include "tessera/import/import.h"
@@ -33,9 +34,8 @@ LoadedModel load_model(const ModelSource& source) {
           "[--input] a model file does not say the size of its images; give batch x channels x "
           "spatial sizes: --input 1x3x512x512");
     if (input.size() < 3 || input.size() > 5)
-      throw_error<InvalidInput>(
-          "[--input] {} has {} axes; give batch x channels x 1 to 3 spatial sizes", source.input,
-          input.size());
+      throw_error<InvalidInput>("[--input] {} has {}; give batch x channels x 1 to 3 spatial sizes",
+                                source.input, counted(std::ssize(input), "axis", "axes"));
     ImportedModel imported =
         import_torchscript(source.model, input, without_filter(source.trusted));
     loaded = {std::move(imported.graph),

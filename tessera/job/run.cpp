@@ -3,13 +3,13 @@
 #include <set>
 
 #include "tessera/base/error.h"
-#include "tessera/base/quantity.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/import/import.h"
 #include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/freeze.h"
 #include "tessera/loss/loss_spec.h"
-#include "tessera/zoo/zoo.h"
+#include "tessera/lower/inference.h"
 
 namespace tessera {
 namespace {
@@ -35,16 +35,6 @@ void take_from(const Job& job, Options* options) {
   options->timeout_seconds = job.launch.timeout_seconds;
 }
 
-/// The input with the batch that --batch gives.
-std::string input_of(const TrainConfig& config) {
-  if (config.batch == 0 || (config.input.empty() && names_a_file(config.model)))
-    return config.input;
-  std::vector<int64_t> sizes = config.input.empty() ? find_model(config.model).default_input
-                                                    : parse_sizes(config.input, "--input");
-  sizes[0] = config.batch;
-  return to_string(sizes);
-}
-
 /// Data sets write one label for pixels that do not count, and so does the filling of the last
 /// validation batch.
 void check_ignored_label(const std::string& loss) {
@@ -60,6 +50,20 @@ void check_ignored_label(const std::string& loss) {
                   term.name, options.ignore_index, options.ignore_index);
         },
         term.options);
+}
+
+/// A norm by running statistics is what PyTorch trains, too, after model.eval(). It is rarely
+/// meant.
+void warn_of_eval_mode(const Job& job) {
+  const std::vector<std::string> norms = norms_in_eval_mode(job.graph());
+  if (norms.empty()) return;
+  print_error(
+      "warning: [train] {} was saved in eval mode: {} by running statistics ({}{}), which training "
+      "leaves as they are; to train the norms, too, call model.train() before torch.jit.script or "
+      "torch.jit.trace\n",
+      job.model.name,
+      norms.size() == 1 ? "1 norm normalises" : fmt::format("{} norms normalise", norms.size()),
+      norms.front(), norms.size() == 1 ? "" : ", ...");
 }
 
 }  // namespace
@@ -82,9 +86,7 @@ BenchReport benchmark(const Job& job, BenchOptions options) {
 
 Job resolve_training(const TrainConfig& config) {
   check_ignored_label(config.loss);
-  JobConfig with_batch = config;
-  with_batch.input = input_of(config);
-  Job job = resolve_job(with_batch);
+  Job job = resolve_job(config);
   if (!config.freeze.empty()) job.model.graph = freeze(job.graph(), config.freeze);
   check_weights_path(config.save_weights, job.model);
   return job;
@@ -94,6 +96,11 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   TrainConfig of_job = config;
   of_job.seed = job.seed;
   of_job.dtype = dtype_name(job.real);
+  // As they are, however they were given: two starts of a run are compared by them.
+  const Shape input = job.graph().type(job.graph().inputs()[0]).shape();
+  of_job.input = to_string(input);
+  of_job.batch = input[0];
+  of_job.micro_batches = job.plan.micro_batches;
   if (!data) data = open_training_data(of_job, job.graph());
   const std::vector<double> weights = counted_class_weights(job, of_job, data);
   const Graph graph =
@@ -116,6 +123,7 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   for (const auto& other : others) forecast_within_limits(job, *other, where, &step);
   training_begun.store(true);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {
+    if (transport.rank() == 0) warn_of_eval_mode(job);
     return Trainer(training, &transport, transport_name(job.launch)).run();
   });
 }

@@ -35,11 +35,12 @@ VerifyReport verify(const Job& job, VerifyOptions options = {});
 /// it.
 BenchReport benchmark(const Job& job, BenchOptions options = {});
 
-/// The job of a training run: as resolve_job(), with the batch that the configuration gives.
+/// The job of a training run: as resolve_job(), with what training asks for on top checked.
 Job resolve_training(const TrainConfig& config);
 
 /// Trains until the steps are done, the run stops early, or stop_requested is set. Checkpoints and
-/// metrics go to config.folder, and a run that is there is resumed. `config` comes from resolved();
+/// metrics go to config.folder (empty: a new folder below runs/), and a run that is there is
+/// resumed: with the settings that it has, or it is refused. `config` comes from resolved();
 /// its keys about model, placement, seed and element type are replaced by the job's. `data`
 /// replaces the data set that config.data names.
 TrainOutcome train(const Job& job, const TrainConfig& config,

@@ -1,6 +1,7 @@
 #include "tessera/loss/add_losses.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/loss/loss_spec.h"
 #include "tessera/ops/shape/resize_labels.h"
 
@@ -105,8 +106,9 @@ void add_losses(Graph& graph, const LossOptions& options) {
   if (outputs.empty())
     throw_error<InvalidInput>("[loss] the graph has no output to compare with a target");
   if (!options.output_weights.empty() && options.output_weights.size() != outputs.size())
-    throw_error<InvalidInput>("[loss] {} output weights for {} outputs; give one each, or none",
-                              options.output_weights.size(), outputs.size());
+    throw_error<InvalidInput>("[loss] {} for {}; give one each, or none",
+                              counted(std::ssize(options.output_weights), "output weight"),
+                              counted(std::ssize(outputs), "output"));
   Targets targets(graph, target_element(spec, options.spec));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ValueId target = targets.of_output(i);

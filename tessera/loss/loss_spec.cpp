@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tessera/base/error.h"
-#include "tessera/base/key_values.h"
+#include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
 
 namespace tessera {
@@ -14,10 +14,7 @@ namespace {
 
 constexpr double kLarge = 1e6;  // options beyond it are slips of the pen
 
-struct TermInfo {
-  std::string name;
-  std::string summary;
-  std::vector<KeyInfo> keys;
+struct TermInfo : LossInfo {
   std::function<LossTerm(const KeyValues&)> read;
 };
 
@@ -181,7 +178,8 @@ const TermInfo& find_term(const std::string& name) {
     if (info.name == name) return info;
     names.push_back(info.name);
   }
-  throw_error<InvalidInput>("[loss] '{}' is not a known loss; known: {}", name, joined(names));
+  throw_error<InvalidInput>("[loss] '{}' is not a known loss{}; known: {}", name,
+                            did_you_mean(name, names), joined(names));
 }
 
 LossTerm parse_term(const std::string& text) {
@@ -214,6 +212,8 @@ LossSpec parse_loss(const std::string& text) {
   for (const std::string& term : split_text(compact, '+')) spec.terms.push_back(parse_term(term));
   return spec;
 }
+
+std::vector<LossInfo> known_losses() { return {known_terms().begin(), known_terms().end()}; }
 
 std::string loss_help() {
   std::string help = "Terms joined by '+', each [factor*]name[:key=value,...]:\n";

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "tessera/base/key_values.h"
 #include "tessera/ops/loss/binary_cross_entropy.h"
 #include "tessera/ops/loss/cross_entropy.h"
 #include "tessera/ops/loss/dice.h"
@@ -42,7 +43,14 @@ struct LossSpec {
 /// Throws InvalidInput, with the legal names, keys and values, where the text is not a loss.
 LossSpec parse_loss(const std::string& text);
 
-/// All terms with their options and defaults, a table for --help and the documentation.
+struct LossInfo {
+  std::string name;
+  std::string summary;
+  std::vector<KeyInfo> keys;
+};
+/// All terms that a loss may have, with their options and defaults.
+std::vector<LossInfo> known_losses();
+/// The same as a table, for --help and the documentation.
 std::string loss_help();
 
 }  // namespace tessera

@@ -184,7 +184,7 @@ PlacedGraph place(Graph graph, const Plan& plan) {
   assign_to_chunks(&placed);
   for (ValueId id = 0; id < num_values; ++id)
     placed.values[id].layout = layout_of_value(placed, placement, id);
-  SlowWork progress("values are placed", num_values);
+  SlowWork progress("planning", "values are placed", num_values);
   for (ValueId id = 0; id < num_values; ++id, progress.advance()) {
     const Value& value = placed.graph.value(id);
     ValuePlan& value_plan = placed.values[id];

@@ -15,4 +15,13 @@ Graph for_inference(const Graph& graph) {
   });
 }
 
+std::vector<std::string> norms_in_eval_mode(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes()) {
+    const std::shared_ptr<const Op> running = with_running_statistics(*node.op);
+    if (running && running->settings() == node.op->settings()) names.push_back(node.name);
+  }
+  return names;
+}
+
 }  // namespace tessera

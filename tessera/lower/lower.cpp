@@ -21,7 +21,7 @@ Program Lowering::program(int rank) const {
 
 std::vector<Program> Lowering::programs() const {
   std::vector<Program> programs;
-  SlowWork progress("workers have their program", num_ranks());
+  SlowWork progress("planning", "workers have their program", num_ranks());
   for (int rank = 0; rank < num_ranks(); ++rank, progress.advance())
     programs.push_back(program(rank));
   check_messages(programs);

@@ -7,6 +7,7 @@
 
 #include "tessera/base/counts.h"
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
 #include "tessera/plan/limits.h"
@@ -21,8 +22,9 @@ int64_t entry(const std::vector<int64_t>& parts, int axis) {
 void check_axes(const std::vector<int64_t>& parts, const char* what, const ValueType& input) {
   if (!parts.empty() && static_cast<int>(parts.size()) != input.num_spatial())
     throw_error<InvalidInput>(
-        "[plan] {} {} has {} axes, but the input {} has {} spatial axes; give {}", what,
-        to_string(parts), parts.size(), to_string(input), input.num_spatial(), input.num_spatial());
+        "[plan] {} {} has {}, but the input {} has {}; give {}", what, to_string(parts),
+        counted(std::ssize(parts), "axis", "axes"), to_string(input),
+        counted(input.num_spatial(), "spatial axis", "spatial axes"), input.num_spatial());
 }
 
 void check_parts(int64_t parts, const char* what) {
@@ -52,9 +54,10 @@ void check_grid(const Plan& plan, int stage, const ValueType& input) {
     check_parts(plan.pieces_along(i), "pieces");
     if (parts * plan.pieces_along(i) > size)
       throw_error<InvalidInput>(
-          "[plan] spatial axis {} of {} has {} pixels and cannot be cut into {} x {} (space x "
-          "pieces); use at most {} parts there",
-          i, to_string(input), size, parts, plan.pieces_along(i), size);
+          "[plan] spatial axis {} of {} has {} and cannot be cut into {} x {} (space x "
+          "pieces); use at most {} there",
+          i, to_string(input), counted(size, "pixel"), parts, plan.pieces_along(i),
+          counted(size, "part"));
   }
 }
 

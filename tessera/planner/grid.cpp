@@ -36,7 +36,7 @@ std::vector<int64_t> cheapest(const ValueType& input, int64_t parts, const char*
   std::vector<int64_t> best;
   std::pair<double, int64_t> best_cost;
   const std::vector<std::vector<int64_t>> grids = factorisations(parts, input.num_spatial());
-  SlowWork progress("grids are tried", std::ssize(grids));
+  SlowWork progress("planning", "grids are tried", std::ssize(grids));
   for (const std::vector<int64_t>& grid : grids) {
     progress.advance();
     const Plan plan = plan_of(grid);

@@ -19,7 +19,7 @@ Forecast forecast(const Lowering& lowering, at::ScalarType real) {
   result.ranks.resize(lowering.num_ranks());
   const int64_t num_kinds = std::ssize(result.classes);
   check_kinds(workload(lowering.graph(), lowering.plan()), num_kinds);
-  SlowWork progress("kinds of workers are looked at", num_kinds);
+  SlowWork progress("planning", "kinds of workers are looked at", num_kinds);
   for (const std::vector<int>& alike : result.classes) {
     const Program program = lowering.program(alike.front());
     const RankForecast of_first = simulate(program, real);

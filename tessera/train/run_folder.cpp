@@ -1,10 +1,15 @@
 #include "tessera/train/run_folder.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/files/atomic_file.h"
+#include "tessera/files/file_error.h"
 #include "tessera/files/folder.h"
 #include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
@@ -48,7 +53,38 @@ Json describe(const RunDescription& description) {
       {"config", Json::parse(description.config_json)}};
 }
 
+/// "nets/lung.pt" → "lung", "unet2d:base=8" → "unet2d".
+std::string short_name(const std::string& model) {
+  const std::string name = std::filesystem::path(model.substr(0, model.find(':'))).stem().string();
+  return name.empty() ? "run" : name;
+}
+
 }  // namespace
+
+std::string new_run_folder(const std::string& model) {
+  const std::string parent = "runs";
+  const std::string name =
+      fmt::format("{}/{}-{}", parent, short_name(model), utc_time().substr(0, 10));
+  write_in_run([&] { make_folder(parent); });
+  for (int64_t number = 1;; ++number) {
+    const std::string path = fmt::format("{}-{}", name, number);
+    // The system lets one of several processes make it.
+    if (::mkdir(path.c_str(), 0777) == 0) return path;
+    if (errno != EEXIST) write_in_run([&] { throw_file_error("make the folder", path, errno); });
+  }
+}
+
+void check_same_settings(const std::string& folder, const TrainingState& checkpoint,
+                         const TrainConfig& config) {
+  const auto recorded = checkpoint.metadata.find("config");
+  if (recorded == checkpoint.metadata.end()) return;
+  const std::vector<std::string> changes = changed_settings(recorded->second, config);
+  if (changes.empty()) return;
+  throw_error<InvalidInput>(
+      "[--run] {} holds a run with other settings:\n  {}\nresume it with the settings that it has, "
+      "or give this run another folder with --run",
+      folder, joined(changes, "\n  "));
+}
 
 void write_in_run(const std::function<void()>& write) {
   try {

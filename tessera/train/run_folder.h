@@ -15,6 +15,9 @@
 #include <optional>
 #include <string>
 
+#include "tessera/checkpoint/training_state.h"
+#include "tessera/config/train_config.h"
+
 namespace tessera {
 
 struct RunDescription {
@@ -44,6 +47,16 @@ class RunFolder {
  private:
   std::string path_;
 };
+
+/// Makes a folder for a new run and returns its path: runs/<model>-<date>-<n>, the first n from 1
+/// that nobody has, whoever else asks at the same time. Of a model file the name without its ending
+/// counts, of a zoo model the one without its options.
+std::string new_run_folder(const std::string& model);
+
+/// Throws InvalidInput with the differences where a checkpoint of the run in `folder` was made with
+/// settings that give other numbers than `config`.
+void check_same_settings(const std::string& folder, const TrainingState& checkpoint,
+                         const TrainConfig& config);
 
 /// Calls `write`, which writes a file of a run, and adds to the error of a failed write what the
 /// user of a run can do.

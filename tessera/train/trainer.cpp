@@ -10,6 +10,7 @@
 #include "tessera/data/finite.h"
 #include "tessera/optim/averaged.h"
 #include "tessera/train/configured.h"
+#include "tessera/train/label_check.h"
 
 namespace tessera {
 
@@ -38,9 +39,7 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
       early_stopping_(configured_early_stopping(job.config)),
       plateau_(configured_plateau(job.config)),
-      loader_(job.train_loader()),
-      checkpoints_(job.config.folder + "/checkpoints",
-                   static_cast<int>(job.config.keep_checkpoints)) {
+      loader_(job.train_loader()) {
   micro_steps_ = executors_for(job.micro_steps);
   partial_micro_steps_ = executors_for(job.partial_micro_steps);
   optimiser_->keep_state_in(parameters_.states());
@@ -78,6 +77,7 @@ double Trainer::learning_rate() const {
 }
 
 TrainOutcome Trainer::run() {
+  check_all_labels(job_, *transport_);
   start_or_resume();
   PrefetchOptions prefetching;
   prefetching.first_batch = step_ * job_.config.accumulation;
@@ -92,6 +92,7 @@ TrainOutcome Trainer::run() {
     const double loss = train_step();
     ++step_;
     outcome_.loss = loss;
+    outcome_.losses.push_back(loss);
     const bool epoch_ends = step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps;
     if (epoch_ends && validator_) validate();
     log_step(loss);

@@ -22,6 +22,7 @@
 #include "tessera/train/metrics_file.h"
 #include "tessera/train/progress.h"
 #include "tessera/train/run_folder.h"
+#include "tessera/train/run_results.h"
 #include "tessera/train/training_job.h"
 #include "tessera/train/validator.h"
 
@@ -34,13 +35,16 @@ extern std::atomic<bool> training_begun;
 
 enum class TrainEnd { kFinished, kEarlyStopped, kInterrupted };
 
-struct TrainOutcome {
+/// The results are the run's, also where this start had nothing left to do.
+struct TrainOutcome : RunResults {
   TrainEnd end = TrainEnd::kFinished;
   int64_t steps = 0;  // done, in all starts of the run together
   std::optional<int64_t> resumed_at;
-  double loss = 0;  // of the last step
-  std::optional<ValidationResult> validation;
-  std::string checkpoint;  // path of the last one
+  std::vector<double> losses;  // of the steps of this start
+  std::string folder;          // of the run
+  std::string checkpoint;      // path of the last one
+
+  int64_t steps_run() const { return steps - resumed_at.value_or(0); }
 };
 
 class Trainer {
@@ -71,6 +75,7 @@ class Trainer {
   void start_or_resume();
   std::vector<std::string> load_initial_weights();
   std::string claim_folder();
+  std::string config_text() const;
   void open_records(const std::string& resumed_from);
   void restore(const std::string& checkpoint);
   TrainingState snapshot();
@@ -112,9 +117,9 @@ class Trainer {
   std::unique_ptr<Validator> validator_;
   BatchLoader loader_;
   std::unique_ptr<Prefetch> prefetch_;
-  CheckpointStore checkpoints_;
-  std::optional<RunFolder> folder_;     // rank 0
-  std::optional<MetricsFile> metrics_;  // rank 0
+  std::optional<CheckpointStore> checkpoints_;  // once the run folder is known
+  std::optional<RunFolder> folder_;             // rank 0
+  std::optional<MetricsFile> metrics_;          // rank 0
   std::optional<Progress> progress_;
   std::vector<at::Tensor>
       good_buffers_;  // running statistics before the step, where on_nan is skip

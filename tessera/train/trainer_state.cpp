@@ -1,7 +1,9 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/standard_streams.h"
 #include "tessera/base/text.h"
+#include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/checkpoint/model_fit.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
@@ -74,6 +76,17 @@ Plateau::State plateau_in(const TrainingState& state, const Plateau::State& fres
   return plateau;
 }
 
+RunResults results_in(const std::string& text, const std::string& checkpoint) {
+  try {
+    return parse_results(text);
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>("[resume] {}: its \"results\" cannot be read: {}", checkpoint,
+                              error.what());
+  }
+}
+
+std::string store_folder(const std::string& run_folder) { return run_folder + "/checkpoints"; }
+
 }  // namespace
 
 /// Rank 0 decides which checkpoint, and says so to the others: all continue from the same one.
@@ -83,6 +96,8 @@ void Trainer::start_or_resume() {
   do_together(*transport_, [&] {
     if (is_first()) path = claim_folder();
   });
+  outcome_.folder = broadcast_text(*transport_, outcome_.folder);
+  if (!checkpoints_) checkpoints_.emplace(store_folder(outcome_.folder), 1);  // to read from
   path = broadcast_text(*transport_, path);
   std::vector<std::string> skipped;
   do_together(*transport_, [&] {
@@ -109,18 +124,31 @@ std::vector<std::string> Trainer::load_initial_weights() {
 
 /// Rank 0: takes the run folder; returns the checkpoint to resume from, or nothing.
 std::string Trainer::claim_folder() {
-  folder_.emplace(job_.config.folder);
-  checkpoints_.claim();
-  if (job_.config.resume == "no") return "";
-  if (job_.config.resume != "auto") return job_.config.resume;
-  return checkpoints_.latest_valid().value_or("");
+  const TrainConfig& config = job_.config;
+  outcome_.folder = config.folder.empty() ? new_run_folder(config.model) : config.folder;
+  if (config.folder.empty()) print_error("run folder {}\n", outcome_.folder);
+  folder_.emplace(outcome_.folder);
+  checkpoints_.emplace(store_folder(outcome_.folder), static_cast<int>(config.keep_checkpoints));
+  checkpoints_->claim();
+  const std::optional<std::string> latest = checkpoints_->latest_valid();
+  // Also where the run does not go on from it: a folder is one run, whose checkpoints fit together.
+  if (latest) check_same_settings(outcome_.folder, read_state_file(*latest).state, config);
+  if (config.resume == "no") return "";
+  return config.resume == "auto" ? latest.value_or("") : config.resume;
+}
+
+/// The configuration as it is recorded, with the folder that the run has.
+std::string Trainer::config_text() const {
+  TrainConfig config = job_.config;
+  config.folder = outcome_.folder;
+  return to_json(config);
 }
 
 /// Rank 0: run.json, metrics.csv and the progress shown, from where the run is now.
 void Trainer::open_records(const std::string& resumed_from) {
   const TrainConfig& config = job_.config;
   const std::optional<int64_t> resumed = resumed_from.empty() ? std::nullopt : std::optional(step_);
-  RunDescription description{to_json(config), to_json(job_.plan), job_.plan.num_ranks(),
+  RunDescription description{config_text(),   to_json(job_.plan), job_.plan.num_ranks(),
                              transport_name_, config.seed,        resumed};
   folder_->write_description(description);
   metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
@@ -134,12 +162,12 @@ void Trainer::open_records(const std::string& resumed_from) {
     progress_->say("class weights by the training labels: " + slashed_digits(job_.class_weights));
   if (resumed)
     progress_->say(fmt::format("resumed at step {} from {}", step_, resumed_from));
-  else if (config.resume == "auto" && !scan_checkpoints(config.folder + "/checkpoints").empty())
+  else if (config.resume == "auto" && !scan_checkpoints(store_folder(outcome_.folder)).empty())
     progress_->say("no checkpoint in the run folder can be used; the run starts anew");
 }
 
 void Trainer::restore(const std::string& checkpoint) {
-  const TrainingState state = checkpoints_.load(checkpoint);
+  const TrainingState state = checkpoints_->load(checkpoint);
   check_fits(job_.graph, state, checkpoint);
   if (state.seed != job_.config.seed)
     throw_error<InvalidInput>(
@@ -163,6 +191,9 @@ void Trainer::restore(const std::string& checkpoint) {
   stopping.num_without = number_in<int64_t>(state, kValidationsWithoutBest, checkpoint).value_or(0);
   early_stopping_.load_state(stopping);
   if (plateau_) plateau_->load_state(plateau_in(state, plateau_->state(), checkpoint));
+  if (const auto found = state.metadata.find("results"); found != state.metadata.end())
+    static_cast<RunResults&>(outcome_) = results_in(found->second, checkpoint);
+  if (!validator_) outcome_.validation.reset();  // a run that goes on elsewhere may have none
   step_ = state.step;
   outcome_.resumed_at = step_;
 }
@@ -182,8 +213,9 @@ TrainingState Trainer::snapshot() {
   state.seed = job_.config.seed;
   state.best_metric = early_stopping_.state().best.value_or(NAN);
   state.metadata = {{"model", as_utf8(job_.config.model)},
-                    {"config", to_json(job_.config)},
+                    {"config", config_text()},
                     {"placement", to_json(job_.plan)},
+                    {"results", to_json(static_cast<const RunResults&>(outcome_))},
                     {kValidationsWithoutBest, std::to_string(early_stopping_.state().num_without)}};
   if (plateau_) describe_plateau(plateau_->state(), &state.metadata);
   if (!job_.class_weights.empty())
@@ -198,7 +230,7 @@ void Trainer::save_checkpoint(bool is_best) {
   do_together(*transport_, [&] {
     if (!is_first()) return;
     if (metrics_) metrics_->sync();
-    path = checkpoints_.save(state, is_best);
+    path = checkpoints_->save(state, is_best);
   });
   outcome_.checkpoint = broadcast_text(*transport_, path);
 }

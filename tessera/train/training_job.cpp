@@ -4,6 +4,7 @@
 
 #include "tessera/base/counts.h"
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/data/open.h"
 #include "tessera/graph/transform.h"
 #include "tessera/lower/inference.h"
@@ -30,8 +31,9 @@ void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& da
                               data.per_pixel() ? "pixel" : "sample",
                               wants_pixels ? "pixel" : "sample");
   if (data.num_classes() > num_classes(graph))
-    throw_error<InvalidInput>("[--data] {} classes, the model has {}; give it classes={}",
-                              data.num_classes(), num_classes(graph), data.num_classes());
+    throw_error<InvalidInput>("[--data] {}, the model has {}; give it classes={}",
+                              counted(data.num_classes(), "class", "classes"), num_classes(graph),
+                              data.num_classes());
 }
 
 void check_data(const Graph& graph, const Dataset& data) {
@@ -150,7 +152,14 @@ BatchLoader TrainingJob::validation_loader() const {
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph) {
   Shape sample = graph.type(graph.inputs()[0]).shape();
   sample.erase(sample.begin());
-  return open_dataset(config.data, sample, config.seed, num_classes(graph));
+  if (config.data.empty())
+    throw_error<InvalidInput>(
+        "[--data] there is nothing to train on; give images and targets, --data "
+        "npy:images.npy,targets.npy, or let some be made up, --data "
+        "synthetic:samples=64,classes={}",
+        num_classes(graph));
+  return open_dataset(config.data, sample, config.seed, num_classes(graph),
+                      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst);
 }
 
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
@@ -183,8 +192,8 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   const int64_t epochs = config.epochs.value_or(10);
   job.total_steps = config.steps ? *config.steps : product_of({job.steps_per_epoch, epochs});
   if (job.total_steps > kMostCounted)
-    throw_error<InvalidInput>("[--epochs] {} epochs of {} steps are too many; use at most {}",
-                              epochs, job.steps_per_epoch,
+    throw_error<InvalidInput>("[--epochs] {} of {} are too many; use at most {}",
+                              counted(epochs, "epoch"), counted(job.steps_per_epoch, "step"),
                               std::max<int64_t>(1, kMostCounted / job.steps_per_epoch));
   return job;
 }

@@ -22,7 +22,7 @@ struct TrainingJob {
   Plan plan;
   at::ScalarType real = at::kFloat;
   std::shared_ptr<const Subset> train_set;
-  std::shared_ptr<const Dataset> validation_set;             // null: none
+  std::shared_ptr<const Subset> validation_set;              // null: none
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
   /// The same for the last batch of an epoch where that is smaller; empty where it is not.
   std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;

@@ -20,7 +20,7 @@ constexpr bool kPictures = false;
 TEST(Cli, HelpIsThereForEveryCommand) {
   EXPECT_EQ(tessera("--help").exit_code, 0);
   EXPECT_EQ(tessera("--version").exit_code, 0);
-  for (const char* command : {"models", "verify", "plan", "bench", "inspect"}) {
+  for (const char* command : {"models", "verify", "plan", "bench", "inspect", "train", "predict"}) {
     const Outcome outcome = tessera(std::string(command) + " --help");
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_NE(outcome.out.find("--json"), std::string::npos) << command;
@@ -205,9 +205,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"verify " + kNet + "--input 1x3x32x32 --pieces 5000", 2, "5000"},
         Refusal{"verify " + kNet + "--input 1x3x32x32 --replicas 4 --workers 8", 2, "batch of 1"},
         Refusal{"plan " + kNet + "--input 1x3x32x32 --workers 1000000000000", 2, "in [0, 65536]"},
-        Refusal{"predict " + kNet +
-                    "--input 1x3x64x64 --memory 10KiB --weights w --images synthetic --output o",
-                4, "limit"},
+        Refusal{
+            "predict " + kNet +
+                "--input 1x3x64x64 --memory 10KiB --weights w --images synthetic --output o.npy",
+            4, "limit"},
         Refusal{"verify " + kNet + "--dtype float16", 2, "float32, float64"},
         Refusal{"verify " + kNet + "--threads 0", 2, ""},
         Refusal{"verify " + kNet + "--steps 0", 2, ""},
@@ -220,6 +221,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"train --config /nonexistent.toml", 2, "nonexistent"},
         Refusal{"train unet2d:classes=2 --data synthetic:classes=4 --run /tmp/tessera_never", 2,
                 "classes"},
+        Refusal{"train unet2d --run /tmp/tessera_never", 2,
+                "[--data] there is nothing to train on"},
         Refusal{"train unet2d --steps 0 --run /tmp/tessera_never", 2, "steps"},
         Refusal{"train cnn2d --data synthetic --run /tmp/tessera_never", 2, "per sample"},
         Refusal{"predict unet2d --images synthetic --output /tmp/o.npy", 2, "--weights"},

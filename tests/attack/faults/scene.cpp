@@ -100,7 +100,7 @@ int Scene::expect_end(Program& program, std::initializer_list<int> codes) {
 void Scene::expect_result(const std::string& output) {
   const auto says = [&](const char* words) { return output.find(words) != std::string::npos; };
   if (says("interrupted after")) return;
-  if (says("finished after") || says("nothing left to do")) {
+  if (says("finished after") || says("nothing to do")) {
     if (read_file(file("out/weights.safetensors")) != undisturbed(job_).weights)
       complain("it says that it has finished, but the weights differ from the undisturbed run's");
   } else if (says("samples ->")) {

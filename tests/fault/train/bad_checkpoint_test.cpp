@@ -82,7 +82,9 @@ TEST_F(BadCheckpoint, OfAnotherModelIsRefused) {
     launched.insert(launched.end(), {"--launch", launch});
     const Outcome outcome = play(launched);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.errors;
-    expect_contains(outcome.errors, "does not fit the model");
+    expect_contains(outcome.errors, "holds a run with other settings");
+    expect_contains(outcome.errors,
+                    "MODEL was \"unet2d:base=2,depth=2,classes=2\", is \"unet2d:base=4");
   }
   EXPECT_EQ(checkpoints(run()), before);
   expect_resumes_and_finishes();

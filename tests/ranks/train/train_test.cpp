@@ -3,6 +3,7 @@
 
 #include "tessera/zoo/zoo.h"
 #include "tests/ranks/train/training.h"
+#include "tests/unit/refusal.h"
 
 namespace tessera::train_test {
 namespace {
@@ -38,6 +39,47 @@ TEST_F(Training, ResumesWithTheSameBitsOnTheSameGrid) {
   const TrainConfig part = config("parts", 12);
   for (int stops = 0; stops < 3; ++stops) train_one_step(part, plan, graph);
   EXPECT_EQ(difference(train(part, plan, graph), whole), 0);
+}
+
+/// What is left of a complete run is what its last start reached.
+TEST_F(Training, ACompleteRunSaysWhatItReached) {
+  const Graph graph = network(2);
+  const TrainOutcome first = train(config("run", 6), on_grid({2, 1}), graph).outcome;
+  EXPECT_EQ(first.steps_run(), 6);
+  EXPECT_EQ(first.losses.size(), 6u);
+  EXPECT_EQ(first.loss, first.losses.back());
+  const TrainOutcome again = train(config("run", 6), on_grid({2, 1}), graph).outcome;
+  EXPECT_EQ(again.end, TrainEnd::kFinished);
+  EXPECT_EQ(again.steps_run(), 0);
+  EXPECT_EQ(again.steps, 6);
+  EXPECT_TRUE(again.losses.empty());
+  EXPECT_EQ(again.loss, first.loss);
+  ASSERT_TRUE(again.validation && first.validation);
+  EXPECT_EQ(again.validation->loss, first.validation->loss);
+  EXPECT_EQ(again.validation->scores.mean_iou, first.validation->scores.mean_iou);
+}
+
+TEST_F(Training, OtherSettingsAreAnotherRun) {
+  const Graph graph = network(2);
+  train(config("run", 2), on_grid({2, 1}), graph);
+  TrainConfig other = config("run", 4);
+  other.learning_rate = 0.1;
+  for (const char* resume : {"auto", "no"}) {
+    other.resume = resume;
+    expect_refusal(
+        [&] {
+          train(other, on_grid({2, 1}), graph);
+        },
+        "--learning-rate was 0.05, is 0.1");
+  }
+  // From its checkpoint another run may go on, in a folder of its own.
+  other.resume = file("run/checkpoints/step-000002");
+  expect_refusal([&] { train(other, on_grid({2, 1}), graph); }, "--learning-rate was 0.05, is 0.1");
+  other.folder = file("other");
+  EXPECT_EQ(train(other, {}, graph).outcome.resumed_at, 2);
+  other.resume = "auto";
+  EXPECT_EQ(train(other, on_grid({1, 2}), graph).outcome.steps_run(), 0);
+  EXPECT_EQ(train(config("run", 4), {}, graph).outcome.steps_run(), 2) << "the first goes on, too";
 }
 
 TEST_F(Training, AccumulationIsALargerBatch) {

@@ -20,6 +20,14 @@ TEST(Words, AreJoinedAndSplit) {
   EXPECT_EQ(split_text("+a++", '+'), (Words{"", "a", "", ""}));
 }
 
+TEST(Counts, HaveTheirNounInTheRightForm) {
+  EXPECT_EQ(counted(1, "sample"), "1 sample");
+  EXPECT_EQ(counted(0, "sample"), "0 samples");
+  EXPECT_EQ(counted(12, "sample"), "12 samples");
+  EXPECT_EQ(counted(1, "spatial axis", "spatial axes"), "1 spatial axis");
+  EXPECT_EQ(counted(2, "spatial axis", "spatial axes"), "2 spatial axes");
+}
+
 TEST(ReadNumber, TakesTheWholeText) {
   EXPECT_EQ(read_number<int64_t>("-12"), -12);
   EXPECT_EQ(read_number<double>("1e-3"), 0.001);

@@ -129,10 +129,12 @@ TEST(Config, OneLayerCannotHoldWhatExcludesItself) {
 }
 
 TEST(Config, ErrorsOfTheFileSayWhereAndWhatIsLegal) {
-  expect_file_refused("[train]\nepoch = 5",
-                      "run.toml:2:1: [train] has no key epoch; known: epochs, steps,");
+  expect_file_refused(
+      "[train]\nepoch = 5",
+      "run.toml:2:1: [train] has no key epoch (did you mean epochs?); known: epochs, steps,");
   expect_file_refused("[training]\nx = 5",
-                      "run.toml:2:1: the table [training] is not known; known: [model], [data], "
+                      "run.toml:2:1: the table [training] is not known (did you mean [train]?); "
+                      "known: [model], [data], "
                       "[train], [optimiser], [schedule], [placement], [run]");
   expect_file_refused("steps = 5", "run.toml:1:1: steps is in no table");
   expect_file_refused("[train]\nsteps = 0",
@@ -220,7 +222,6 @@ TEST(Config, ResolvingChecksEverything) {
   expect_unresolved([](TrainConfig& c) { c.skip_mismatched = true; },
                     "[--skip-mismatched] is about the file of --init-weights");
   expect_unresolved([](TrainConfig& c) { c.ema = 1; }, "[--ema] 1 must be in [0, 1)");
-  expect_unresolved([](TrainConfig& c) { c.folder = ""; }, "[--run]");
   expect_unresolved([](TrainConfig& c) { c.threads = 0; }, "[--threads] 0 must be in [1, 256]");
 }
 
@@ -273,6 +274,78 @@ TEST(Config, JsonHoldsEveryKey) {
   EXPECT_EQ(json["optimiser"]["momentum"], 0.9);
   EXPECT_EQ(json["optimiser"]["nesterov"], false);
   EXPECT_TRUE(json["train"]["steps"].is_null());
+}
+
+/// Only what gives a run its numbers: how long it goes on, where, and what it shows may change.
+TEST(ChangedSettings, AreThoseThatChangeTheNumbers) {
+  const TrainConfig before = resolved(with_model());
+  const auto changes = [&](const std::string& option, const std::string& text) {
+    TrainConfig now = before;
+    apply_layer(now, {config_option(option, text)});
+    return changed_settings(to_json(before), now);
+  };
+  using Changes = std::vector<std::string>;
+  EXPECT_EQ(changes("--learning-rate", "0.1"), (Changes{"--learning-rate was 0.01, is 0.1"}));
+  EXPECT_EQ(changes("--loss", "dice"), (Changes{"--loss was the default, is \"dice\""}));
+  EXPECT_EQ(changes("MODEL", "vnet"), (Changes{"MODEL was \"unet2d\", is \"vnet\""}));
+  for (const char* option : {"--data", "--input", "--init-weights", "--seed", "--batch", "--gamma",
+                             "--accumulation", "--clip-norm", "--warmup-steps", "--channels-last"})
+    EXPECT_EQ(changes(option, option == std::string("--channels-last") ? "true" : "3").size(), 1u)
+        << option;
+  for (const char* option :
+       {"--epochs", "--steps", "--replicas", "--space", "--workers", "--stages", "--pieces",
+        "--micro-batches", "--threads", "--keep", "--run", "--checkpoint-interval",
+        "--log-interval", "--timeout", "--memory", "--patience", "--save-weights"})
+    EXPECT_TRUE(changes(option, "3").empty()) << option;
+  EXPECT_TRUE(changes("--launch", "mpi").empty());
+  EXPECT_TRUE(changes("--on-nan", "skip").empty());
+  EXPECT_TRUE(changes("--label-check", "none").empty());
+}
+
+/// Micro-batches are a part of the network where batch norm goes by them, and only there.
+TEST(ChangedSettings, MicroBatchesCountWhereNormsGoByThem) {
+  TrainConfig before = with_model(), now = with_model();
+  now.micro_batches = 4;
+  EXPECT_TRUE(changed_settings(to_json(before), now).empty());
+  before.norm = now.norm = "micro-batch";
+  EXPECT_EQ(changed_settings(to_json(before), now).size(), 1u);
+  before.norm = "batch";
+  EXPECT_EQ(changed_settings(to_json(before), now).size(), 2u);
+  now.norm = "batch";
+  before.norm = "micro-batch";
+  EXPECT_EQ(changed_settings(to_json(before), now).size(), 2u);
+}
+
+TEST(ChangedSettings, WhatWasNotWrittenIsTheDefault) {
+  TrainConfig now;
+  EXPECT_TRUE(changed_settings("{}", now).empty());
+  EXPECT_TRUE(changed_settings(R"({"data": 7, "train": []})", now).empty());
+  now.channels_last = true;
+  EXPECT_EQ(changed_settings("{}", now).size(), 1u);
+}
+
+/// JSON cannot say them, and still they have not changed.
+TEST(ChangedSettings, NamesThatAreNotUtf8AreCompared) {
+  TrainConfig config = with_model();
+  config.data = "npy:bilder_\xfc.npy,t.npy";
+  EXPECT_TRUE(changed_settings(to_json(config), config).empty());
+}
+
+TEST(Config, NamesOfPyTorchAreUnderstood) {
+  const TrainConfig config =
+      from_file("[optimiser]\nlr = 0.5\nwd = 0.25\n[data]\nbatch_size = 6\n");
+  EXPECT_EQ(config.learning_rate, 0.5);
+  EXPECT_EQ(config.weight_decay, 0.25);
+  EXPECT_EQ(config.batch, 6);
+  expect_file_refused("[optimiser]\nlr = 0.5\nlearning_rate = 0.5\n", "given twice");
+}
+
+TEST(Config, SlipsGetASuggestion) {
+  expect_file_refused("[train]\nepohs = 3\n", "has no key epohs (did you mean epochs?); known: ");
+  expect_file_refused("[optimizer]\nlr = 3\n",
+                      "the table [optimizer] is not known (did you mean [optimiser]?); known: ");
+  expect_file_refused("[run]\nlerning_rate = 3\n", "has no key lerning_rate; known: ");
+  expect_refusal([] { config_option("--launch", "mpl"); }, "threads, mpi (did you mean mpi?)");
 }
 
 TEST(Config, ReadsFromDisk) {

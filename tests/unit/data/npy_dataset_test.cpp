@@ -30,10 +30,11 @@ class NpyDatasetTest : public testing::Test {
     write_bytes(folder_.file("targets.npy"), npy_of<T>(descr, shape, labels));
   }
   std::unique_ptr<Dataset> open(const Shape& shape, const std::string& options = "",
-                                int64_t num_classes = 0) {
+                                int64_t num_classes = 0,
+                                ChannelAxis channels = ChannelAxis::kFirst) {
     return open_dataset(fmt::format("npy:{},{}{}", folder_.file("images.npy"),
                                     folder_.file("targets.npy"), options),
-                        shape, 1, num_classes);
+                        shape, 1, num_classes, channels);
   }
   std::string refusal(const Shape& shape, const std::string& options = "") {
     return message_of<InvalidInput>([&] { open(shape, options); });
@@ -98,6 +99,60 @@ TEST_F(NpyDatasetTest, LabelsAreCheckedWhereTheyAreRead) {
   EXPECT_THROW(data->load_target(1, {{1, 2}, {2, 3}}, at::empty({1, 1}, at::kLong)), InvalidInput);
 }
 
+/// Any box, of strided targets, too, is the same as if the file had its channels first.
+TEST_F(NpyDatasetTest, ChannelsLastAreReadAsChannelsFirst) {
+  images<float>("<f4", "(2, 4, 5, 3)", 120);
+  targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
+  const auto data = open({3, 4, 5}, "", 0, ChannelAxis::kLast);
+  EXPECT_EQ(data->image_shape(), (Shape{3, 4, 5}));
+  const at::Tensor file = at::arange(120, at::kFloat).view({2, 4, 5, 3});
+  at::Tensor whole = at::empty({3, 4, 5}, at::kDouble);
+  data->load_image(1, Box::whole({3, 4, 5}), whole);
+  EXPECT_TRUE(whole.equal(file[1].permute({2, 0, 1}).to(at::kDouble)));
+  at::Tensor wide = at::zeros({3, 4, 9});
+  data->load_image(1, {{1, 3}, {2, 4}, {1, 4}}, wide.slice(0, 0, 2).slice(1, 1, 3).slice(2, 3, 6));
+  const at::Tensor part = file[1].permute({2, 0, 1}).slice(0, 1, 3).slice(1, 2, 4).slice(2, 1, 4);
+  EXPECT_TRUE(wide.slice(0, 0, 2).slice(1, 1, 3).slice(2, 3, 6).equal(part));
+  EXPECT_EQ(wide.sum().item<float>(), part.sum().item<float>()) << "written beside the box";
+  at::Tensor labels = at::empty({4, 5}, at::kLong);
+  data->load_target(1, Box::whole({4, 5}), labels);
+  EXPECT_EQ(labels[0][0].item<int64_t>(), 20 % 4);
+}
+
+TEST_F(NpyDatasetTest, ChannelsLastInOneAndThreeDimensionsAndOfNumbers) {
+  images<float>("<f4", "(2, 7, 2)", 28);
+  targets<double>("<f8", "(2, 7, 3)", counting<double>(42, 100));
+  const auto line = open({2, 7}, "", 0, ChannelAxis::kLast);
+  EXPECT_EQ(line->target_shape(), (Shape{3, 7}));
+  at::Tensor numbers = at::empty({2, 7}, at::kDouble);
+  line->load_target(1, {{1, 3}, {0, 7}}, numbers);
+  EXPECT_EQ(numbers[1][6].item<double>(), 21 + 6 * 3 + 2);
+  images<float>("<f4", "(2, 2, 3, 4, 2)", 96);
+  targets<uint8_t>("|u1", "(2,)", {0, 1});
+  at::Tensor volume = at::empty({2, 2, 3, 4});
+  open({2, 2, 3, 4}, "", 0, ChannelAxis::kLast)->load_image(1, Box::whole({2, 2, 3, 4}), volume);
+  EXPECT_EQ(volume[1][1][2][3].item<float>(), 95);
+  EXPECT_EQ(volume[1][0][0][0].item<float>(), 49);
+}
+
+TEST_F(NpyDatasetTest, ChannelsAtTheOtherEndAreRecognised) {
+  images<float>("<f4", "(2, 4, 5, 3)", 120);
+  targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
+  EXPECT_NE(refusal({3, 4, 5}).find("which has the channels last"), std::string::npos);
+  EXPECT_NE(refusal({3, 4, 5}).find("--channels-last takes the file as it is"), std::string::npos);
+  EXPECT_NE(refusal({3, 4, 6}).find("give the file's sizes as --input"), std::string::npos);
+  const auto refused_last = [&](const Shape& shape) {
+    return message_of<InvalidInput>([&] { open(shape, "", 0, ChannelAxis::kLast); });
+  };
+  EXPECT_NE(refused_last({4, 5, 3}).find("leave --channels-last out"), std::string::npos);
+  EXPECT_NE(refused_last({3, 4, 6}).find("need Nx4x6x3"), std::string::npos)
+      << refused_last({3, 4, 6});
+  EXPECT_NE(message_of<InvalidInput>([] {
+              open_dataset("synthetic", {1, 64}, 1, 0, ChannelAxis::kLast);
+            }).find("[--channels-last] is for files"),
+            std::string::npos);
+}
+
 TEST_F(NpyDatasetTest, IgnoredLabels) {
   images<float>("<f4", "(1, 1, 4)", 4);
   targets<uint8_t>("|u1", "(1, 4)", {0, 255, 1, 255});
@@ -143,9 +198,9 @@ TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
   targets<uint8_t>("|u1", "(2,)", {0, 1});
   EXPECT_NE(refusal({3, 4, 6}).find("the file's shape is 2x3x4x5"), std::string::npos);
   EXPECT_NE(refusal({3, 4}).find("the file's shape is 2x3x4x5"), std::string::npos);
-  EXPECT_NE(
-      refusal({3, 4, 5}, ",classses=3").find("has no option 'classses'; legal: classes, ignore"),
-      std::string::npos);
+  EXPECT_NE(refusal({3, 4, 5}, ",classses=3")
+                .find("has no option 'classses' (did you mean classes?); legal: classes, ignore"),
+            std::string::npos);
   EXPECT_NE(refusal({3, 4, 5}, ",classes=0").find("classes=0 must be an integer from 1 to 65536"),
             std::string::npos);
   images<float>("<f4", "(4,)", 4);

@@ -220,7 +220,8 @@ TEST(Synthetic, RefusesWhatItCannotDraw) {
   const auto open = [](const std::string& spec, const Shape& shape) {
     return message_of<InvalidInput>([&] { open_dataset(spec, shape, 1); });
   };
-  EXPECT_NE(open("synthetic:clases=3", {1, 64, 64}).find("has no option 'clases'; legal: kind"),
+  EXPECT_NE(open("synthetic:clases=3", {1, 64, 64})
+                .find("has no option 'clases' (did you mean classes?); legal: kind"),
             std::string::npos);
   EXPECT_NE(open("synthetic:classes=5", {1, 64, 64}).find("from 2 to 4"), std::string::npos);
   EXPECT_NE(open("synthetic:noise=nan", {1, 64, 64}).find("noise=nan"), std::string::npos);

@@ -1,6 +1,7 @@
 #include "tessera/job/choose_plan.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <iterator>
 #include <map>
@@ -45,6 +46,28 @@ TEST(ChoosePlan, OneStageIsCutAlongSpace) {
   EXPECT_EQ(plan.space, (Grid{2, 3}));
   EXPECT_TRUE(plan.stages.empty());
   EXPECT_EQ(plan.num_ranks(), 12);
+}
+
+/// `mpirun -n 4 tessera train ...` is --workers 4; what is given counts more.
+TEST(ChoosePlan, WithoutAPlacementALaunchersProcessesAreTheWorkers) {
+  ::setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+  ::setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+  const Plan launched = choose_plan({}, wide_unet());
+  const Plan in_space = choose_plan(with_stages(1, "1x2"), wide_unet());
+  const Plan in_stages = choose_plan(with_stages(2, ""), wide_unet());
+  const Plan replicated = choose_plan(with_workers(0, 2), wide_unet());
+  ::setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+  ::setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+  const Plan alone = choose_plan({}, wide_unet());
+  ::unsetenv("OMPI_COMM_WORLD_RANK");
+  ::unsetenv("OMPI_COMM_WORLD_SIZE");
+  EXPECT_EQ(launched, choose_plan(with_workers(4, 1), wide_unet()));
+  EXPECT_EQ(launched.num_ranks(), 4);
+  EXPECT_EQ(in_space.num_ranks(), 2);
+  EXPECT_EQ(in_stages.num_ranks(), 2);
+  EXPECT_EQ(replicated.num_ranks(), 2);
+  EXPECT_EQ(alone, choose_plan({}, wide_unet()));
+  EXPECT_EQ(alone.num_ranks(), 1);
 }
 
 TEST(ChoosePlan, AGridIsForAllStagesOrThereIsOneForEach) {

@@ -99,7 +99,7 @@ TEST(Forecast, RanksOfThisMachineShareItsMemory) {
   EXPECT_EQ(forecast_within_limits(job, lowering, Where::kAnywhere).ranks.size(), 2u);
   const std::string message =
       message_of<OutOfMemory>([&] { forecast_within_limits(job, lowering, Where::kThisMachine); });
-  EXPECT_EQ(message.find("[memory] the 2 workers need "), 0u) << message;
+  EXPECT_EQ(message.find("[memory] 2 workers would take "), 0u) << message;
 }
 
 TEST(Forecast, ThreadsAreOnThisMachineAndProcessesAnywhere) {

@@ -5,6 +5,8 @@
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/predict.h"
+#include "tessera/lower/inference.h"
+#include "tessera/zoo/zoo.h"
 #include "tests/unit/job/small_job.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
@@ -131,6 +133,25 @@ TEST(TrainJob, TheSecondCallResumesTheFirst) {
   EXPECT_EQ(resumed.resumed_at, 3);
   EXPECT_EQ(resumed.steps, 6);
   EXPECT_EQ(resumed.loss, whole.loss);
+}
+
+/// It is what PyTorch would do, and rarely what is meant.
+TEST(TrainJob, ANetworkInEvalModeIsTrainedWithAWarning) {
+  const ScratchFolder folder;
+  const Graph graph =
+      build_model("unet2d:base=2,depth=2,classes=2", {4, 1, kImageRows, kImageColumns});
+  const auto data = std::make_shared<const SignsOfWaves>(16);
+  const auto words = [&](const Graph& trained, const char* name) {
+    Job job = make_job(trained);
+    job.real = at::kDouble;
+    testing::internal::CaptureStderr();
+    train(job, training_in(folder / name, 1), data);
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string warned = words(for_inference(graph), "frozen");
+  EXPECT_TRUE(has(warned, "was saved in eval mode: ") && has(warned, "call model.train()"))
+      << warned;
+  EXPECT_FALSE(has(words(graph, "trained"), "warning")) << "its norms are trained";
 }
 
 TEST(ResolveTraining, TheBatchReplacesThatOfTheInput) {

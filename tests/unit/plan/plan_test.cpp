@@ -140,7 +140,7 @@ TEST(Plan, RefusesStagesThatDoNotFit) {
   Plan both = staged({{2, 2}, {1, 1}});
   both.space = {2, 2};
   expect_refused(both, "leave \"space\" out");
-  expect_refused(staged({{2, 2}, {2}, {}}), "space 2 has 1 axes");
+  expect_refused(staged({{2, 2}, {2}, {}}), "space 2 has 1 axis");
   expect_refused(staged({{}, {2, 2, 1}}), "2 spatial axes");
   expect_refused(staged({{2, 2}, {1, 21}}), "20 pixels");
   expect_refused(staged({{2, 2}, {1, 0}}), "space");

@@ -7,11 +7,15 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "tessera/files/temporary_file.h"
 #include "tessera/train/machine.h"
 #include "tessera/train/metrics_file.h"
+#include "tessera/train/run_results.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -200,6 +204,89 @@ TEST(RunFolder, MetricsOnAFullDiskAreAnErrorAndGoOnAfterIt) {
   std::string expected = "step,loss\n";
   for (int64_t step = 1; step <= written + 5; ++step) expected += fmt::format("{},0.25\n", step);
   EXPECT_EQ(read_bytes(path), expected);
+}
+
+/// While alive, this is the working folder.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::string& path) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(path);
+  }
+  ~WorkingFolder() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST(NewRunFolder, IsNamedAfterTheModelAndTheDay) {
+  const ScratchFolder scratch;
+  const WorkingFolder here(scratch.path());
+  const std::string first = new_run_folder("unet2d:base=8,depth=3");
+  EXPECT_TRUE(first.starts_with("runs/unet2d-20") && first.ends_with("-1")) << first;
+  const std::string second = new_run_folder("unet2d:base=16");
+  EXPECT_EQ(second, first.substr(0, first.size() - 1) + "2");
+  EXPECT_TRUE(new_run_folder("nets/lung.v2.pt").starts_with("runs/lung.v2-20"));
+  EXPECT_TRUE(new_run_folder("").starts_with("runs/run-20"));
+  EXPECT_TRUE(std::filesystem::is_directory(second));
+}
+
+/// Also where all ask at once.
+TEST(NewRunFolder, IsNobodyElses) {
+  const ScratchFolder scratch;
+  const WorkingFolder here(scratch.path());
+  constexpr int kRuns = 16;
+  std::vector<std::string> paths(kRuns);
+  std::vector<std::thread> runs;
+  for (std::string& path : paths) runs.emplace_back([&path] { path = new_run_folder("net"); });
+  for (std::thread& run : runs) run.join();
+  EXPECT_EQ(std::set<std::string>(paths.begin(), paths.end()).size(), paths.size());
+  EXPECT_EQ(names_in("runs").size(), paths.size());
+}
+
+TEST(NewRunFolder, ThatCannotBeMadeIsRefused) {
+  const ScratchFolder scratch;
+  const WorkingFolder here(scratch.path());
+  write_bytes("runs", "a file");
+  expect_refusal([] { new_run_folder("net"); }, "--run gives the run's folder");
+}
+
+TEST(SameSettings, AreComparedWithACheckpointsRecord) {
+  TrainConfig config;
+  config.model = "unet2d";
+  config = resolved(config);
+  TrainingState checkpoint;
+  EXPECT_NO_THROW(check_same_settings("runs/a", checkpoint, config)) << "nothing is recorded";
+  checkpoint.metadata["config"] = to_json(config);
+  config.epochs = 99;
+  EXPECT_NO_THROW(check_same_settings("runs/a", checkpoint, config));
+  config.learning_rate = 0.5;
+  config.seed = 7;
+  const std::string message = refusal([&] { check_same_settings("runs/a", checkpoint, config); });
+  EXPECT_EQ(
+      message,
+      "[--run] runs/a holds a run with other settings:\n  --seed was 1, is 7\n  "
+      "--learning-rate was 0.01, is 0.5\nresume it with the settings that it has, or give this "
+      "run another folder with --run");
+}
+
+TEST(RunResults, ComeBackAsTheyWere) {
+  RunResults results;
+  EXPECT_TRUE(std::isnan(parse_results(to_json(results)).loss));
+  EXPECT_FALSE(parse_results(to_json(results)).validation);
+  results.loss = 0.1 + 0.2;
+  results.validation = ValidationResult{.loss = 1.0 / 3, .has_scores = true, .scores = {}};
+  results.validation->scores.mean_iou = 2.0 / 7;
+  const RunResults read = parse_results(to_json(results));
+  EXPECT_EQ(read.loss, results.loss);
+  ASSERT_TRUE(read.validation && read.validation->has_scores);
+  EXPECT_EQ(read.validation->loss, results.validation->loss);
+  EXPECT_EQ(read.validation->scores.mean_iou, results.validation->scores.mean_iou);
+  results.validation->has_scores = false;
+  EXPECT_FALSE(parse_results(to_json(results)).validation->has_scores);
+  for (const char* text :
+       {"", "7", "{}", "[1]", R"({"loss": "0"})", R"({"loss": 0, "validation": 3})",
+        R"({"loss": 0, "validation": {"loss": 1, "accuracy": []}})"})
+    EXPECT_THROW(parse_results(text), InvalidInput) << text;
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+#include "tessera/train/run_results.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tessera/base/error.h"
+#include "tessera/files/json.h"
+
+namespace tessera {
+namespace {
+
+double real_member(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !(found->is_number() || found->is_null()))
+    throw_error<InvalidInput>("\"{}\" must be a number or null", name);
+  return found->is_null() ? NAN : found->get<double>();
+}
+
+ValidationResult validation_in(const nlohmann::json& object) {
+  ValidationResult result;
+  result.loss = real_member(object, "loss");
+  result.has_scores = object.contains("accuracy");
+  if (!result.has_scores) return result;
+  result.scores.accuracy = real_member(object, "accuracy");
+  result.scores.mean_iou = real_member(object, "mean_iou");
+  result.scores.mean_dice = real_member(object, "dice");
+  return result;
+}
+
+}  // namespace
+
+std::string to_json(const RunResults& results) {
+  nlohmann::json json{{"loss", results.loss}};
+  if (!results.validation) return json_text(json);
+  nlohmann::json& validation = json["validation"] = {{"loss", results.validation->loss}};
+  if (results.validation->has_scores)
+    validation.update({{"accuracy", results.validation->scores.accuracy},
+                       {"mean_iou", results.validation->scores.mean_iou},
+                       {"dice", results.validation->scores.mean_dice}});
+  return json_text(json);
+}
+
+RunResults parse_results(const std::string& text) {
+  const nlohmann::json json = parse_json(text);
+  RunResults results;
+  results.loss = real_member(json, "loss");
+  if (json.contains("validation")) results.validation = validation_in(json["validation"]);
+  return results;
+}
+
+}  // namespace tessera
