@@ -80,6 +80,7 @@ class Interpreter {
     bool is_parameter = false;
   };
   std::map<const void*, std::vector<Memory>> memories_;
+  std::map<std::string, std::string> first_names_;  // of parameters, by their place in memory
   std::map<std::string, std::string> ties_;
   int64_t num_constants_ = 0;
   int64_t num_steps_ = 0;

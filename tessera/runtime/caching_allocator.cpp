@@ -1,6 +1,7 @@
 #include "tessera/runtime/caching_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <torch/version.h>
@@ -75,6 +76,7 @@ class BlockCache {
       system_bytes_ -= static_cast<int64_t>(headers.size()) * capacity;
     }
     free_.clear();
+    malloc_trim(0);  // free() alone keeps what lies between blocks in use
   }
 
   int64_t system_bytes() {
