@@ -143,10 +143,11 @@ void judge_by_conditioning(const std::vector<StepComparison>& steps,
     Sensitivity& sensitivity = report->sensitivities[number];
     for (TensorKind kind : kTensorKinds) {
       note(measured[number], kind, options, &sensitivity);
+      const double fixed = fixed_limit(kind, options);
       const std::vector<double> roundings = roundings_of(kind, measured[number]);
       for (size_t i = 0; i < roundings.size(); ++i) {
-        const Limit limit = limit_of(fixed_limit(kind, options), roundings[i], options);
-        sensitivity.raises_limits |= limit.is_raised;
+        const Limit limit = limit_of(fixed, roundings[i], options);
+        sensitivity.raises_limits |= limit.is_raised && steps[number].relative(kind, i) > fixed;
         verdict.add(steps[number], number, kind, i, limit);
       }
     }

@@ -33,7 +33,7 @@ void move_by_one_rounding(const RandomKey& key, const at::Tensor& tensor) {
   if (!dense.is_same(tensor)) tensor.copy_(dense);
 }
 
-StepComparison compare(const Graph& graph, const StepTensors& ours, const StepTensors& reference) {
+StepComparison compare(const Graph& graph, const StepTensors& ours, StepTensors reference) {
   const auto from = [](const std::vector<at::Tensor>& tensors) {
     return [&tensors](size_t i, const at::Tensor& expected) {
       Deviation deviation;
@@ -41,9 +41,20 @@ StepComparison compare(const Graph& graph, const StepTensors& ours, const StepTe
       return deviation;
     };
   };
-  return {graph, reference,
+  return {graph, std::move(reference),
           StepComparison::Source{ours.loss, from(ours.outputs), from(ours.input_gradients),
                                  from(ours.gradients), from(ours.parameters)}};
+}
+
+std::vector<StepComparison> measure_once(const Graph& graph, const VerifyOptions& options,
+                                         const RandomKey& rounding) {
+  Oracle plain(graph, options), moved(graph, options, rounding);
+  std::vector<StepComparison> steps;
+  for (int64_t step = 0; step < options.steps; ++step) {
+    StepTensors reference = plain.step(step);
+    steps.push_back(compare(graph, moved.step(step), std::move(reference)));
+  }
+  return steps;
 }
 
 }  // namespace
@@ -117,14 +128,11 @@ StepTensors Oracle::step(int64_t step) {
 
 std::vector<Conditioning> measure_conditioning(const Graph& graph, const VerifyOptions& options) {
   const RandomKey key = RandomKey(options.seed).with("one rounding");
-  Oracle plain(graph, options), first(graph, options, key.with(0)),
-      second(graph, options, key.with(1));
+  std::vector<StepComparison> first = measure_once(graph, options, key.with(0));
+  std::vector<StepComparison> second = measure_once(graph, options, key.with(1));
   std::vector<Conditioning> steps;
-  for (int64_t step = 0; step < options.steps; ++step) {
-    const StepTensors reference = plain.step(step);
-    steps.push_back({compare(graph, first.step(step), reference),
-                     compare(graph, second.step(step), reference)});
-  }
+  for (size_t step = 0; step < first.size(); ++step)
+    steps.push_back({std::move(first[step]), std::move(second[step])});
   return steps;
 }
 

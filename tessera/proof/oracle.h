@@ -48,7 +48,7 @@ class Oracle {
 /// of few numbers by nearly nothing.
 using Conditioning = std::array<StepComparison, 2>;
 
-/// Of each step. Takes the time of three oracles, and the memory of one and of two others' weights,
+/// Of each step. Takes the time of four oracles, and the memory of one and of another's weights,
 /// gradients and optimiser state.
 std::vector<Conditioning> measure_conditioning(const Graph& graph, const VerifyOptions& options);
 

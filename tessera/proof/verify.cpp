@@ -11,6 +11,7 @@
 #include "tessera/proof/step_on_ranks.h"
 #include "tessera/runtime/holders_agree.h"
 #include "tessera/runtime/rank_session.h"
+#include "tessera/runtime/small_pages.h"
 #include "tessera/runtime/thread_count.h"
 
 namespace tessera {
@@ -117,6 +118,7 @@ LowerOptions verified_step(const VerifyOptions& options) {
 VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOptions& options,
                     Transport& transport) {
   check_options(graph, options);
+  const SmallPages exact_sizes;  // the oracle comes on top of what the ranks hold
   VerifyReport report;
   report.ranks = lowering.num_ranks();
   std::vector<StepComparison> compared;
@@ -125,11 +127,11 @@ VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOp
     for (int64_t step = 0; step < options.steps; ++step) steps.run(step, &report);
     compared = steps.take_compared();
   }
-  barrier(transport, everyone(transport.size()));  // the ranks' memory is free
+  release_cached_memory();
+  barrier(transport, everyone(transport.size()));  // all ranks' memory is free
   if (transport.rank() != 0) return report;
   judge_strictly(compared, options, &report);
   if (report.ok) return report;
-  release_cached_memory();
   judge_by_conditioning(compared, measure_conditioning(graph, options), options, &report);
   return report;
 }

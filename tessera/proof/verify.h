@@ -86,8 +86,8 @@ struct OracleBytes {
 
   /// Besides what rank 0 holds of the placement.
   int64_t besides_placement() const { return values + weights + kept; }
-  /// While the conditioning is measured: three oracles, and no placement any more.
-  int64_t while_measuring() const { return values + 3 * weights + kept; }
+  /// While the conditioning is measured: two oracles, and no placement any more.
+  int64_t while_measuring() const { return values + 2 * weights + kept; }
 };
 OracleBytes oracle_bytes(const Graph& graph, const VerifyOptions& options);
 

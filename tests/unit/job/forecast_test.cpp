@@ -119,7 +119,7 @@ TEST(Forecast, TheOracleCountsAgainstTheLimit) {
       0u)
       << message;
   const OracleBytes heavy{.values = 10, .weights = 1 << 20, .kept = 0};
-  job.memory_limit = 10 + 3 * (1 << 20);
+  job.memory_limit = 10 + 2 * (1 << 20);
   EXPECT_NO_THROW(check_oracle_fits(job, placement, heavy, {}));
   --*job.memory_limit;
   EXPECT_THROW(check_oracle_fits(job, placement, heavy, {}), OutOfMemory);
