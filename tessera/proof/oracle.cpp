@@ -14,14 +14,15 @@
 namespace tessera {
 namespace {
 
-/// To the next number above or below, by a sign that is drawn for each. Zero stays: nothing was
-/// rounded there.
+/// To the next number above or below, by a sign that is drawn for each. Zero and one stay: they are
+/// rarely rounded, and there is a border of what some losses take.
 template <class Real>
 void move_numbers(const RandomKey& key, Real* numbers, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const bool up = (key.bits(i / 64) >> (i % 64)) & 1;
     const Real far = std::numeric_limits<Real>::infinity();
-    if (numbers[i] != 0) numbers[i] = std::nextafter(numbers[i], up ? far : -far);
+    if (numbers[i] != 0 && std::abs(numbers[i]) != 1)
+      numbers[i] = std::nextafter(numbers[i], up ? far : -far);
   }
 }
 

@@ -63,7 +63,7 @@ class Steps {
       release_cached_memory();
     });
     c10::InferenceMode no_autograd;
-    check_holders_agree(session_.transport(), lowering_, session_.parameters().values(), step);
+    check_holders(step);
     if (!is_first()) return send_step(session_, lowering_);
     report->losses.push_back(loss);
     KeptTensors kept;
@@ -78,6 +78,17 @@ class Steps {
 
  private:
   bool is_first() { return session_.transport().rank() == 0; }
+
+  /// Only one holder of a parameter is compared: the others must have the same bits, of its value
+  /// and of its gradient.
+  void check_holders(int64_t step) {
+    const ParameterStore& store = session_.parameters();
+    check_holders_agree(session_.transport(), lowering_, store.values(), step);
+    std::vector<at::Tensor> gradients = store.gradients();
+    for (size_t id = 0; id < gradients.size(); ++id)
+      if (!gradients[id].defined()) gradients[id] = store.values()[id];  // it has none
+    check_holders_agree(session_.transport(), lowering_, gradients, step);
+  }
 
   void run_placement(int64_t step) {
     StepContext context;
