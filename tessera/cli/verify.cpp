@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -45,6 +46,38 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json("inf");
 }
 
+/// "fixed limits", or "conditioning" where the network's own was needed.
+const char* judged_by(const VerifyReport& report) {
+  const auto& steps = report.sensitivities;
+  const bool any = std::any_of(steps.begin(), steps.end(),
+                               [](const Sensitivity& step) { return step.raises_limits; });
+  return any ? "conditioning" : "fixed limits";
+}
+
+nlohmann::json json_of(const Sensitivity& sensitivity) {
+  return {{"loss", number(sensitivity.loss)},
+          {"output", number(sensitivity.output)},
+          {"input_grad", number(sensitivity.input_gradient)},
+          {"param_grad", number(sensitivity.gradient)},
+          {"updated_param", number(sensitivity.updated)},
+          {"buffer", number(sensitivity.buffer)},
+          {"most", sensitivity.most},
+          {"raises_limits", sensitivity.raises_limits}};
+}
+
+/// By which limits the numbers were judged.
+nlohmann::json judgement(const VerifyReport& report) {
+  nlohmann::json json{{"limit", report.limit},
+                      {"by", judged_by(report)},
+                      {"failure", report.failure},
+                      {"undecided", report.undecided}};
+  json["one_rounding"] =
+      nlohmann::json::array();  // what it moves, step by step; empty: not measured
+  for (const Sensitivity& step : report.sensitivities)
+    json["one_rounding"].push_back(json_of(step));
+  return json;
+}
+
 void print_json(const VerifyReport& report, const Job& job) {
   const nlohmann::json json{{"ranks", report.ranks},
                             {"dtype", dtype_name(job.real)},
@@ -58,8 +91,33 @@ void print_json(const VerifyReport& report, const Job& job) {
                             {"buffer_rel", number(report.buffer_rel)},
                             {"losses", report.losses},
                             {"worst", report.worst},
+                            {"judgement", judgement(report)},
                             {"ok", report.ok}};
   print_out("{}\n", json_text(json));
+}
+
+/// What was measured, and which steps were judged by it.
+void print_conditioning(const VerifyReport& report) {
+  if (report.sensitivities.empty()) return;
+  print_out(
+      "  beyond the limit of {:.0e}; so autograd ran again with every number rounded once more:\n",
+      report.limit);
+  for (size_t step = 0; step < report.sensitivities.size(); ++step) {
+    const Sensitivity& rounding = report.sensitivities[step];
+    print_out("    step {}: that moves {} by {:.2e}; {}\n", step, rounding.most, rounding.largest,
+              rounding.raises_limits ? "judged against what it moves" : "judged by the limit");
+  }
+}
+
+const char* verdict(const VerifyReport& report) {
+  if (report.undecided)
+    return "UNDECIDED: rounding alone moves these numbers so far that an error would be hidden; "
+           "use "
+           "fewer steps, or a larger batch or input";
+  if (!report.ok) return "FAILED: the numbers differ";
+  return report.sensitivities.empty() ? "OK: the same numbers"
+                                      : "OK: the same numbers, but for rounding, which grows in "
+                                        "this network";
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {
@@ -80,7 +138,9 @@ void print_table(const VerifyReport& report, const Job& job, const Options& opti
     for (size_t step = 0; step < report.losses.size(); ++step)
       print_out("  step {} loss {:.17g}\n", step, report.losses[step]);
   if (!report.worst.empty()) print_out("  largest difference: {}\n", report.worst);
-  print_out("{}\n", report.ok ? "OK: the same numbers" : "FAILED: the numbers differ");
+  print_conditioning(report);
+  if (!report.ok) print_out("  beyond its limit: {}\n", report.failure);
+  print_out("{}\n", verdict(report));
 }
 
 /// The batch of the user's files, in the order of the graph's inputs.
@@ -116,6 +176,8 @@ VerifyOptions verify_options(const Options& options, const Job& job) {
   verification.momentum = options.momentum;
   verification.inputs = read_inputs(options, job);
   verification.steps = options.steps;
+  verification.keep_gradients = !options.gradient_file.empty();
+  verification.keep_parameters = !options.weight_file.empty();
   return verification;
 }
 

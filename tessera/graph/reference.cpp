@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/graph/gradient_flow.h"
 
@@ -12,6 +14,21 @@ std::vector<at::Tensor> pick(const std::vector<at::Tensor>& tensors, const std::
   std::vector<at::Tensor> picked;
   for (int id : ids) picked.push_back(tensors[id]);
   return picked;
+}
+
+/// A leaf on the same memory: nothing is copied, and nothing may write to it before backward.
+at::Tensor leaf_of(const at::Tensor& tensor) { return tensor.detach().requires_grad_(true); }
+
+/// Lets go of what no later node reads; what backward needs of it, autograd keeps.
+void release_after(const Graph& graph, NodeId last, std::vector<at::Tensor>* values) {
+  const std::vector<ValueId>& outputs = graph.outputs();
+  for (ValueId input : graph.node(last).inputs) {
+    const std::vector<Use>& uses = graph.value(input).uses;
+    const bool is_read_later =
+        std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return use.node > last; });
+    if (!is_read_later && std::find(outputs.begin(), outputs.end(), input) == outputs.end())
+      (*values)[input].reset();
+  }
 }
 
 at::Tensor gradient_or_zeros(const at::Tensor& leaf) {
@@ -35,24 +52,24 @@ void derive_weights(const Graph& graph, std::vector<at::Tensor>& parameters,
 }  // namespace
 
 ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>& inputs,
-                              std::vector<at::Tensor>& parameters, uint64_t seed, int64_t step) {
+                              std::vector<at::Tensor>& parameters, uint64_t seed, int64_t step,
+                              const WriteValue& write_value) {
   at::AutoGradMode enable_autograd(true);
-  std::vector<at::Tensor> values(graph.values().size());
+  std::vector<at::Tensor> values(graph.values().size()), input_leaves;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    at::Tensor leaf = inputs[i].detach();
-    if (leaf.is_floating_point()) leaf = leaf.clone().requires_grad_(true);
-    values[graph.inputs()[i]] = leaf;
+    input_leaves.push_back(inputs[i].is_floating_point() ? leaf_of(inputs[i]) : inputs[i].detach());
+    values[graph.inputs()[i]] = input_leaves.back();
   }
   std::vector<at::Tensor> leaves;
   for (size_t id = 0; id < parameters.size(); ++id) {
     const bool trainable = graph.parameters()[id].role == ParameterRole::kTrainable;
-    leaves.push_back(trainable ? parameters[id].detach().clone().requires_grad_(true)
-                               : parameters[id]);
+    leaves.push_back(trainable ? leaf_of(parameters[id]) : parameters[id]);
   }
   derive_weights(graph, parameters, leaves);
 
   at::Tensor loss;
-  for (const Node& node : graph.nodes()) {
+  for (NodeId id = 0; id < std::ssize(graph.nodes()); ++id) {
+    const Node& node = graph.node(id);
     ReferenceArgs args{&node.name,
                        seed,
                        step,
@@ -66,7 +83,9 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
       TESSERA_CHECK(result.sizes().vec() == node.types.output.shape(),
                     "{}: {} inferred, {} computed", node.name, to_string(node.types.output),
                     to_string(result.sizes().vec()));
+    if (write_value) write_value(node, result.variable_data());  // no part of what autograd records
     values[node.output] = result;
+    release_after(graph, id, &values);
   }
 
   ReferenceResult result;
@@ -75,9 +94,10 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
   if (loss.requires_grad()) loss.backward();
   result.loss = loss.item<double>();
   const std::vector<bool> has_gradient = feeds_loss(graph);
-  for (ValueId input : graph.inputs())
-    result.input_gradients.push_back(values[input].requires_grad() && has_gradient[input]
-                                         ? gradient_or_zeros(values[input])
+  for (size_t i = 0; i < input_leaves.size(); ++i)
+    result.input_gradients.push_back(input_leaves[i].requires_grad() &&
+                                             has_gradient[graph.inputs()[i]]
+                                         ? gradient_or_zeros(input_leaves[i])
                                          : at::Tensor());
   for (size_t id = 0; id < leaves.size(); ++id)
     result.gradients.push_back(leaves[id].is_leaf() && leaves[id].requires_grad()

@@ -2,7 +2,7 @@
 // The oracle: runs the graph on whole tensors with LibTorch's autograd. Tests and `tessera verify`
 // compare every placement with it.
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,9 +17,15 @@ struct ReferenceResult {
   std::vector<at::Tensor> gradients;        // as Graph::parameters(); undefined for buffers
 };
 
+/// Called with each value that a node has computed; it may write to the values' memory, and
+/// autograd goes on with what it has written.
+using WriteValue = std::function<void(const Node& node, at::Tensor value)>;
+
 /// One forward and backward. `parameters` as Graph::parameters(); buffers among them are updated in
-/// place. The loss is the sum of all loss nodes; without one there are no gradients.
+/// place; the others and the inputs are read where they lie. The loss is the sum of all loss nodes;
+/// without one there are no gradients.
 ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>& inputs,
-                              std::vector<at::Tensor>& parameters, uint64_t seed, int64_t step);
+                              std::vector<at::Tensor>& parameters, uint64_t seed, int64_t step,
+                              const WriteValue& write_value = {});
 
 }  // namespace tessera

@@ -36,6 +36,9 @@ Symbol Interpreter::run(const torch::jit::Module& module, ValueId image) {
   if (!module.type()->getForwardHooks().empty() || !module.type()->getForwardPreHooks().empty())
     throw_error<Unsupported>(
         "[{}] the module has forward hooks; call what they do in forward() instead", file_);
+  for (const auto& item : module.named_parameters())
+    if (item.value.defined() && item.value.layout() == at::kStrided)
+      first_names_.emplace(storage_key(item.value), item.name);
   const auto method = module.get_method("forward");
   const auto graph = method.graph()->copy();
   torch::jit::Inline(*graph);
@@ -198,14 +201,17 @@ Symbol Interpreter::attribute(const Node& node) {
                       is_parameter && tensor.requires_grad()};
 }
 
-/// Tied weights have one name. Weights that share memory in any other way would have to change
-/// together.
+/// Tied weights have one name, the first that named_parameters() gives, whichever forward() reads
+/// first. Weights that share memory in any other way would have to change together.
 std::string Interpreter::name_of(const Node& node, const at::Tensor& tensor,
                                  const std::string& path, bool is_parameter) {
   int64_t end = tensor.storage_offset();
   for (int64_t axis = 0; axis < tensor.dim(); ++axis)
     end += (tensor.size(axis) - 1) * tensor.stride(axis);
-  const Memory own{path, storage_key(tensor), tensor.storage_offset(), end, is_parameter};
+  const std::string key = storage_key(tensor);
+  const auto first = first_names_.find(key);
+  const std::string name = is_parameter && first != first_names_.end() ? first->second : path;
+  const Memory own{name, key, tensor.storage_offset(), end, is_parameter};
   std::vector<Memory>& others = memories_[tensor.storage().data()];
   for (const Memory& other : others) {
     if (other.key == own.key && other.is_parameter == is_parameter) return other.name;
@@ -214,7 +220,7 @@ std::string Interpreter::name_of(const Node& node, const at::Tensor& tensor,
                        " in another form; give it memory of its own: .clone()");
   }
   others.push_back(own);
-  return path;
+  return name;
 }
 
 void Interpreter::set_attribute(const Node& node) {

@@ -92,6 +92,7 @@ class Interpreter {
     bool is_parameter = false;
   };
   std::map<const void*, std::vector<Memory>> memories_;
+  std::map<std::string, std::string> first_names_;  // of parameters, by their place in memory
   std::map<std::string, std::string> ties_;
   std::map<std::shared_ptr<const WeightExpression>, WeightSymbol> derived_;
   std::set<std::string> updated_buffers_;

@@ -1,5 +1,7 @@
 #include "tessera/job/forecast.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/base/free_memory.h"
 #include "tessera/base/quantity.h"
@@ -42,6 +44,37 @@ Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where 
         counted(lowering.num_ranks(), "worker"), format_bytes(all_ranks), format_bytes(claimed),
         format_bytes(free_address_space()));
   return result;
+}
+
+void check_oracle_fits(const Job& job, const Forecast& placement, const OracleBytes& oracle,
+                       const Members& ranks_here) {
+  const auto held = [](const RankForecast& rank) {
+    return rank.peak_value_bytes + rank.parameter_bytes;
+  };
+  // What the conditioning takes when the placement has gone.
+  const auto with_oracle = [&](int64_t placed) {
+    return std::max(placed + oracle.besides_placement(), oracle.while_measuring());
+  };
+  const auto refuse = [&](const char* place, int64_t needed, const std::string& limit) {
+    throw_error<OutOfMemory>(
+        "[{}] verify compares with one worker that trains the whole network, which takes {} on "
+        "rank "
+        "0 (values {}, weights {}) and {} with what it is compared with; {}; use a smaller input "
+        "or "
+        "batch, or a network of smaller width: what is exact there is exact here",
+        place, format_bytes(oracle.besides_placement()), format_bytes(oracle.values),
+        format_bytes(oracle.weights), format_bytes(needed), limit);
+  };
+  if (const int64_t needed = with_oracle(held(placement.ranks[0]));
+      job.memory_limit && needed > *job.memory_limit)
+    refuse("--memory", needed, fmt::format("the limit is {}", format_bytes(*job.memory_limit)));
+  if (ranks_here.empty()) return;
+  int64_t here = 0;
+  for (int rank : ranks_here) here += held(placement.ranks[rank]);
+  if (const int64_t needed = with_oracle(here); needed > free_memory())
+    refuse("memory", needed,
+           fmt::format("this machine, or a limit on this process, leaves {} free",
+                       format_bytes(free_memory())));
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // Whether a job fits, before anything is allocated.
 
 #include "tessera/job/job.h"
+#include "tessera/proof/verify.h"
 #include "tessera/simulate/forecast.h"
 
 namespace tessera {
@@ -17,5 +18,10 @@ Where where_ranks_live(const Job& job);
 /// optimiser's state stay while this one runs: validation in the middle of training.
 Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where where,
                                 const Forecast* beside = nullptr);
+
+/// Whether the oracle of a proof, which is rank 0's, fits beside that: within the job's limit, and
+/// where ranks are known to live here, within what the machine has free. Throws OutOfMemory.
+void check_oracle_fits(const Job& job, const Forecast& placement, const OracleBytes& oracle,
+                       const Members& ranks_here);
 
 }  // namespace tessera

@@ -71,9 +71,15 @@ void warn_of_eval_mode(const Job& job) {
 VerifyReport verify(const Job& job, VerifyOptions options) {
   take_from(job, &options);
   const Lowering lowering(job.graph(), job.plan, verified_step(options));
-  forecast_within_limits(job, lowering, where_ranks_live(job));
-  return report_from_ranks<VerifyReport>(
-      job, [&](Transport& transport) { return verify(job.graph(), lowering, options, transport); });
+  const Where where = where_ranks_live(job);
+  const Forecast placement = forecast_within_limits(job, lowering, where);
+  const OracleBytes oracle = oracle_bytes(job.graph(), options);
+  const bool all_here = where == Where::kThisMachine;
+  check_oracle_fits(job, placement, oracle, all_here ? everyone(lowering.num_ranks()) : Members{});
+  return report_from_ranks<VerifyReport>(job, [&](Transport& transport) {
+    if (!all_here && transport.rank() == 0) check_oracle_fits(job, placement, oracle, {0});
+    return verify(job.graph(), lowering, options, transport);
+  });
 }
 
 BenchReport benchmark(const Job& job, BenchOptions options) {

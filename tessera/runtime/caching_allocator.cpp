@@ -1,6 +1,7 @@
 #include "tessera/runtime/caching_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <torch/version.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/runtime/small_pages.h"
 
 namespace tessera {
 namespace {
@@ -21,6 +23,7 @@ constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = 2 << 20;
 
 thread_local MemoryAccount* current_account = nullptr;
+std::atomic<int> small_pages_wanted = 0;
 
 /// Stands before every block; as long as the alignment, so that data stays aligned.
 struct alignas(kAlignment) Header {
@@ -75,6 +78,7 @@ class BlockCache {
       system_bytes_ -= static_cast<int64_t>(headers.size()) * capacity;
     }
     free_.clear();
+    malloc_trim(0);  // free() alone keeps what lies between blocks in use
   }
 
   int64_t system_bytes() {
@@ -101,7 +105,7 @@ class BlockCache {
           "[memory] the system has no {} bytes left; use more workers or a "
           "smaller input",
           rounded);
-    if (alignment == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
+    if (alignment == kHugePage && small_pages_wanted == 0) madvise(memory, rounded, MADV_HUGEPAGE);
     Header* header = new (memory) Header;
     header->capacity = capacity;
     std::lock_guard lock(mutex_);
@@ -165,6 +169,9 @@ void install_caching_allocator() {
 AccountScope::AccountScope(MemoryAccount* account)
     : previous_(std::exchange(current_account, account)) {}
 AccountScope::~AccountScope() { current_account = previous_; }
+
+SmallPages::SmallPages() { ++small_pages_wanted; }
+SmallPages::~SmallPages() { --small_pages_wanted; }
 
 int64_t system_bytes() { return cache().system_bytes(); }
 void release_cached_memory() { cache().release(); }

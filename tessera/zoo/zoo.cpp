@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
 #include "tessera/zoo/entries.h"
 
@@ -20,7 +21,8 @@ const ModelInfo& model_called(const std::string& name) {
     if (model.name == name) return model;
     known.push_back(model.name);
   }
-  throw_error<InvalidInput>("[model] '{}' is not a known model; known: {}", name, joined(known));
+  throw_error<InvalidInput>("[model] '{}' is not a known model{}; known: {}", name,
+                            did_you_mean(name, known), joined(known));
 }
 
 ModelOptions read_options(const ModelInfo& model, const std::string& spec) {

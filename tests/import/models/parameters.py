@@ -75,3 +75,17 @@ class TiedWeights(nn.Module):
 
     def forward(self, x):
         return self.decode(F.relu(self.encode(x)))
+
+
+@case((2, 3, 12, 14), loss="mse")
+class TiedWeightsReadLate(nn.Module):
+    """forward() reads the second name of a tied weight first; gradients go by the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Conv2d(3, 3, 3, padding=1, bias=False)
+        self.first = nn.Conv2d(3, 3, 3, padding=1)
+        self.first.weight = self.last.weight
+
+    def forward(self, x):
+        return self.last(F.relu(self.first(x)))

@@ -102,6 +102,40 @@ TEST(Forecast, RanksOfThisMachineShareItsMemory) {
   EXPECT_EQ(message.find("[memory] 2 workers would take "), 0u) << message;
 }
 
+/// On rank 0: the placement's part and the oracle, or several oracles when the placement has gone.
+TEST(Forecast, TheOracleCountsAgainstTheLimit) {
+  Job job = unet_job();
+  const Lowering lowering(job.graph(), job.plan);
+  const Forecast placement = forecast_within_limits(job, lowering, Where::kAnywhere);
+  const OracleBytes large{.values = 1 << 20, .weights = 1000, .kept = 10};
+  job.memory_limit = needed(placement.ranks[0]) + (1 << 20) + 1010;
+  EXPECT_NO_THROW(check_oracle_fits(job, placement, large, {}));
+  --*job.memory_limit;
+  const std::string message =
+      message_of<OutOfMemory>([&] { check_oracle_fits(job, placement, large, {}); });
+  EXPECT_EQ(
+      message.find("[--memory] verify compares with one worker that trains the whole network, "
+                   "which takes 1.00 MiB on rank 0 (values 1.00 MiB, weights 1000 B)"),
+      0u)
+      << message;
+  const OracleBytes heavy{.values = 10, .weights = 1 << 20, .kept = 0};
+  job.memory_limit = 10 + 2 * (1 << 20);
+  EXPECT_NO_THROW(check_oracle_fits(job, placement, heavy, {}));
+  --*job.memory_limit;
+  EXPECT_THROW(check_oracle_fits(job, placement, heavy, {}), OutOfMemory);
+}
+
+TEST(Forecast, TheOracleCountsAgainstWhatItsMachineHasFree) {
+  const Job job = unet_job();
+  const Lowering lowering(job.graph(), job.plan);
+  const Forecast placement = forecast_within_limits(job, lowering, Where::kAnywhere);
+  const OracleBytes huge{.values = int64_t{1} << 55, .weights = 0, .kept = 0};
+  EXPECT_NO_THROW(check_oracle_fits(job, placement, huge, {}));
+  const std::string message =
+      message_of<OutOfMemory>([&] { check_oracle_fits(job, placement, huge, {0}); });
+  EXPECT_EQ(message.find("[memory] verify compares with one worker"), 0u) << message;
+}
+
 TEST(Forecast, ThreadsAreOnThisMachineAndProcessesAnywhere) {
   Job job = unet_job();
   EXPECT_EQ(where_ranks_live(job), Where::kThisMachine);

@@ -32,6 +32,7 @@ TEST(RunJob, AGridIsVerifiedWithWhatTheJobSays) {
   options.plan.space = {1, 1};  // the job's count
   options.real = at::kFloat;
   options.steps = 3;
+  options.keep_parameters = true;
   const VerifyReport report = verify(job, options);
   EXPECT_TRUE(report.ok) << report.worst;
   EXPECT_EQ(report.ranks, 4);

@@ -66,16 +66,52 @@ TEST(Comparison, PassesOverReferencesThatAreNotThere) {
   EXPECT_EQ(gradients.largest_scale(), 0);
 }
 
-TEST(L2Difference, IsThatOfAllTensorsTogether) {
-  EXPECT_DOUBLE_EQ(l2_difference({numbers({3, 0}), at::Tensor(), numbers({4.5})},
-                                 {numbers({3, 0}), at::Tensor(), numbers({4})}),
-                   0.1);
-  EXPECT_DOUBLE_EQ(l2_difference({numbers({3, 4})}, {numbers({0, 0})}), 5);
+TEST(Comparison, L2IsThatOfAllTensorsTogether) {
+  Comparison gradients("gradient of"), of_zeros("gradient of");
+  gradients.add("a", numbers({3, 0}), numbers({3, 0}));
+  gradients.add("buffer", at::Tensor(), at::Tensor());
+  gradients.add("b", numbers({4.5}), numbers({4}));
+  EXPECT_DOUBLE_EQ(gradients.l2(), 0.1);
+  of_zeros.add("a", numbers({3, 4}), numbers({0, 0}));
+  EXPECT_DOUBLE_EQ(of_zeros.l2(), 5);
 }
 
-TEST(L2Difference, AddsUpInDoublePrecision) {
+TEST(Comparison, L2AddsUpInDoublePrecision) {
+  Comparison gradients("gradient of");
   const at::Tensor reference = at::ones({1000}, at::kFloat) * 1e-30;  // its square is no float32
-  EXPECT_NEAR(l2_difference({reference * 1.5}, {reference}), 0.5, 1e-6);
+  gradients.add("a", reference * 1.5, reference);
+  EXPECT_NEAR(gradients.l2(), 0.5, 1e-6);
+}
+
+TEST(Deviation, PartsGiveWhatTheWholeGives) {
+  const at::Tensor reference = at::arange(1, 25, at::kDouble).view({2, 3, 4});
+  at::Tensor ours = reference.clone();
+  ours[1][2][3] += 0.5;
+  ours[0][1][0] -= 0.25;
+  Deviation whole, parts;
+  whole.add(ours, reference);
+  for (const auto& [begin, columns] : {std::pair<int64_t, int64_t>{0, 1}, {1, 0}, {1, 3}})
+    parts.add(ours.narrow(2, begin, columns), reference.narrow(2, begin, columns));
+  EXPECT_EQ(whole.difference(), 0.5);
+  EXPECT_EQ(whole.scale(), 24);
+  EXPECT_DOUBLE_EQ(whole.squared_difference(), 0.3125);
+  EXPECT_EQ(parts.difference(), whole.difference());
+  EXPECT_EQ(parts.scale(), whole.scale());
+}
+
+/// Large tensors are taken apart, also where their memory is not in one piece.
+TEST(Deviation, FindsTheOneElementOfALargeTensor) {
+  const at::Tensor reference = at::ones({5, 3, 701, 403}, at::kDouble).narrow(3, 1, 401);
+  for (const double wrong : {1.25, static_cast<double>(NAN)}) {
+    at::Tensor ours = reference.clone();
+    ours[4][2][700][400] = wrong;
+    Deviation deviation;
+    deviation.add(ours, reference);
+    EXPECT_EQ(deviation.difference(), std::isnan(wrong) ? kInfinity : 0.25);
+    EXPECT_EQ(deviation.squared_reference(), static_cast<double>(reference.numel()));
+    deviation.add(reference, reference);
+    EXPECT_EQ(deviation.difference(), std::isnan(wrong) ? kInfinity : 0.25) << "it stays";
+  }
 }
 
 }  // namespace

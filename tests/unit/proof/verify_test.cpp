@@ -62,6 +62,8 @@ TEST(Verify, ARightOperatorPasses) {
   EXPECT_TRUE(report.ok) << report.worst;
   EXPECT_EQ(report.ranks, 2);
   EXPECT_EQ(report.losses.size(), 2u);
+  EXPECT_TRUE(report.sensitivities.empty()) << "there was no need to measure";
+  EXPECT_TRUE(report.gradients.empty() && report.parameters.empty()) << "nobody wants them";
 }
 
 TEST(Verify, AWrongInputGradientIsCaught) {
@@ -170,10 +172,32 @@ TEST(Verify, InFloat32AnOutputIsWrongThoughTheLossIsRight) {
   EXPECT_LE(wrong.loss_rel, 1e-5);
 }
 
+/// Weights, gradients and momentum; values are an estimate, but they
+/// are at least all that a convolution's backward reads.
+TEST(Verify, TheOraclesBytesAreThoseOfOneWorkerThatHasAll) {
+  const Graph graph = network();
+  VerifyOptions options = on_two_ranks();
+  int64_t numbers = 0;
+  for (const Parameter& parameter : graph.parameters()) numbers += parameter.numel();
+  const OracleBytes sgd = oracle_bytes(graph, options);
+  EXPECT_EQ(sgd.weights, numbers * 8 * 3);
+  EXPECT_EQ(sgd.kept, 0);
+  EXPECT_GE(sgd.values, 2 * 8 * 6 * (2 + 3 + 3) * 8);
+  EXPECT_EQ(sgd.while_measuring() - sgd.besides_placement(), sgd.weights);
+  options.optimiser = OptimiserKind::kAdamW;
+  options.keep_gradients = true;
+  const OracleBytes adamw = oracle_bytes(graph, options);
+  EXPECT_EQ(adamw.weights, numbers * 8 * 4);
+  EXPECT_EQ(adamw.kept, numbers * 8);
+  options.real = at::kFloat;
+  EXPECT_EQ(oracle_bytes(graph, options).weights, adamw.weights / 2);
+}
+
 TEST(Verify, GivenInputsAreUsedInEveryStep) {
   const Graph graph = network();
   VerifyOptions options = on_two_ranks(2);
   options.learning_rate = 0;
+  options.keep_gradients = options.keep_parameters = true;
   const std::vector<double> of_noise = verify(graph, options).losses;
   EXPECT_NE(of_noise[0], of_noise[1]);
   options.inputs = {at::linspace(-1, 1, 2 * 2 * 6 * 8, at::kDouble).view({2, 2, 6, 8}),
