@@ -77,7 +77,7 @@ class Letters {
 };
 
 /// Whether only axes of size 1 come and go, and channels stay channels.
-bool differs_by_units(const View& view, const ValueType& type) {
+bool differs_by_units(const CodeView& view, const ValueType& type) {
   const Shape value = type.shape();
   const bool has_channels = value.size() > 1 && type.axes[kChannels].kind == AxisKind::kChannel;
   const bool keeps_channels =
@@ -86,13 +86,13 @@ bool differs_by_units(const View& view, const ValueType& type) {
   const bool drops_channels =
       has_channels && value[kChannels] == 1 && view.num_axes() + 1 == std::ssize(value);
   if (!keeps_channels && !drops_channels) return false;
-  const auto without_units = [](const View& whole) {
+  const auto without_units = [](const CodeView& whole) {
     std::vector<ViewDigits> rest;
     for (int axis = 1; axis < whole.num_axes(); ++axis)
       if (!whole[axis].empty()) rest.push_back(whole[axis]);
     return rest;
   };
-  return without_units(view) == without_units(View::plain(value));
+  return without_units(view) == without_units(CodeView::plain(value));
 }
 
 /// Takes away and puts in axes of size 1, from the end to the front.
@@ -107,9 +107,9 @@ ValueId with_unit_axes(Recording& graph, ValueId value, const Shape& wanted,
 }
 
 /// All of the value but the batch, in its own order, as one axis.
-bool is_flat(const View& view, const Shape& value) {
+bool is_flat(const CodeView& view, const Shape& value) {
   return view.num_axes() == 2 && value.size() > 2 &&
-         View::plain(value).reshaped(view.shape()) == view;
+         CodeView::plain(value).reshaped(view.shape()) == view;
 }
 
 bool contains(const ViewDigits& digits, const ViewDigit& digit) {
@@ -130,11 +130,11 @@ void arrange(Recording& graph, TensorSymbol& tensor, const std::vector<ViewDigit
     }
   }
   tensor.value = rearrange(graph, tensor.value, name, letters.arrangement());
-  tensor.view = View(std::move(seen));
+  tensor.view = CodeView(std::move(seen));
 }
 
 std::string why_not_plain(const Recording& graph, const TensorSymbol& tensor) {
-  const View& view = tensor.view;
+  const CodeView& view = tensor.view;
   const Shape value = shape_of(graph, tensor);
   if (view.is_plain(value)) return {};
   if (view.is_stretched())
@@ -154,10 +154,10 @@ ValueId plain_value(Recording& graph, TensorSymbol& tensor, const std::string& n
   const Shape wanted = tensor.view.shape();
   if (differs_by_units(tensor.view, graph.type(tensor.value))) {
     tensor.value = with_unit_axes(graph, tensor.value, wanted, name);
-    tensor.view = View::plain(wanted);
+    tensor.view = CodeView::plain(wanted);
   } else if (is_flat(tensor.view, value)) {
     tensor.value = flatten(graph, tensor.value);
-    tensor.view = View::plain(wanted);
+    tensor.view = CodeView::plain(wanted);
   } else {
     arrange(graph, tensor, tensor.view.axes(), name);
   }
@@ -244,7 +244,7 @@ std::optional<ValueId> conformed(Recording& graph, const TensorSymbol& small,
       if (const ViewDigit other = partner(digit); other.size > 1) digits.push_back(other);
     if (!digits.empty() && digits.size() != along.size()) return std::nullopt;
   }
-  const View wanted(axes);
+  const CodeView wanted(axes);
   if (wanted.is_plain(had)) return small.value;
   if (!wanted.is_whole(0, kBatch, had)) return std::nullopt;
   TensorSymbol moved;

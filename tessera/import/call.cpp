@@ -224,9 +224,9 @@ std::string Call::bind_weights(const std::string& kind, std::vector<Binding> bin
   return usual && !prefix.empty() ? prefix : node_name;
 }
 
-Symbols Call::result(ValueId value) { return result(value, View::plain(type(value).shape())); }
+Symbols Call::result(ValueId value) { return result(value, CodeView::plain(type(value).shape())); }
 
-Symbols Call::result(ValueId value, const View& view) {
+Symbols Call::result(ValueId value, const CodeView& view) {
   if (!in_place()) return {make_tensor(value, view)};
   if (!std::holds_alternative<TensorPointer>(arguments_[0]))
     refuse("changes " + describe(arguments_[0]) + " in place; a network must not change itself");

@@ -86,7 +86,7 @@ class Call {
   /// A new tensor; for an in-place operator, the changed first argument.
   Symbols result(ValueId value);
   /// A new tensor that the code sees in that way.
-  Symbols result(ValueId value, const View& view);
+  Symbols result(ValueId value, const CodeView& view);
   bool in_place() const { return op_.ends_with("_") && !op_.ends_with("__"); }
 
   [[noreturn]] void refuse(const std::string& why) const { interpreter_.refuse(node_, why); }

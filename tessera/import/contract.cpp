@@ -156,7 +156,7 @@ class Product {
     return axes;
   }
 
-  View view_of(const std::vector<std::vector<int>>& axes) const {
+  CodeView view_of(const std::vector<std::vector<int>>& axes) const {
     std::vector<ViewDigit> place(letters_.size());
     for (size_t axis = 0; axis < axes.size(); ++axis) {
       std::vector<int64_t> sizes;
@@ -170,7 +170,7 @@ class Product {
       ViewDigits& digits = seen.emplace_back();
       for (int letter : of_code_.at(code)) digits.push_back(place[letter]);
     }
-    return View(std::move(seen));
+    return CodeView(std::move(seen));
   }
 
   /// Where the product weighs all pixels of an image by one number each and adds them up: which

@@ -46,7 +46,7 @@ Symbol Interpreter::run(const torch::jit::Module& module, ValueId image) {
   if (graph->inputs().size() < 2)
     throw_error<InvalidInput>("[{}] forward() takes no input; it must take one image", file_);
   symbols_[graph->inputs()[0]] = ObjectSymbol{module._ivalue(), ""};
-  symbols_[graph->inputs()[1]] = make_tensor(image, View::plain(graph_.type(image).shape()));
+  symbols_[graph->inputs()[1]] = make_tensor(image, CodeView::plain(graph_.type(image).shape()));
   for (size_t i = 2; i < graph->inputs().size(); ++i) {
     if (i >= arguments.size() || !arguments[i].default_value())
       throw_error<InvalidInput>(

@@ -109,7 +109,7 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
 }
 
 /// Whether broadcasting the values themselves is what the code does, and how it sees the result.
-std::optional<View> joined_view(Call& call, const TensorSymbol& a, const TensorSymbol& b) {
+std::optional<CodeView> joined_view(Call& call, const TensorSymbol& a, const TensorSymbol& b) {
   const Shape shape_a = call.type(a.value).shape(), shape_b = call.type(b.value).shape();
   const bool left_is_larger = size_of(a.view.digits()) >= size_of(b.view.digits());
   const auto order = left_is_larger ? a.view.order(shape_a) : b.view.order(shape_b);
@@ -119,11 +119,11 @@ std::optional<View> joined_view(Call& call, const TensorSymbol& a, const TensorS
     return std::nullopt;
   const std::optional<Shape> shape = broadcast_shape(shape_a, shape_b);
   if (!shape) return std::nullopt;
-  return both_plain ? View::plain(*shape) : View::plain(*shape).permuted(*order);
+  return both_plain ? CodeView::plain(*shape) : CodeView::plain(*shape).permuted(*order);
 }
 
 /// What is stretched need not be read: arithmetic broadcasts by itself.
-View without_stretching(View view) {
+CodeView without_stretching(CodeView view) {
   for (int axis = 0; axis < view.num_axes(); ++axis)
     if (view[axis].size() == 1 && view[axis][0].axis == ViewDigit::kStretched)
       view = view.with_axis(axis, {});
@@ -141,7 +141,7 @@ Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha)
   b.view = without_stretching(b.view);
   b.value = scaled(call, b.value, alpha);
   const std::string name = call.name(call.op().substr(6)), moves = call.name("rearrange");
-  std::optional<View> view = joined_view(call, a, b);
+  std::optional<CodeView> view = joined_view(call, a, b);
   if (!view) {  // the smaller one is brought into the form of the larger one, or both into that
                 // which the code sees
     const bool left_is_larger = size_of(a.view.digits()) >= size_of(b.view.digits());
@@ -153,7 +153,7 @@ Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha)
     } else {
       call.image(a);
       call.image(b);
-      view = View::plain(*broadcast_shape(a.view.shape(), b.view.shape()));
+      view = CodeView::plain(*broadcast_shape(a.view.shape(), b.view.shape()));
     }
   }
   const ValueId result = arithmetic(call.graph(), a.value, b.value, name, how);

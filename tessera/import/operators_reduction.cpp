@@ -48,8 +48,8 @@ Reduced reduced_axes(Call& call, const TensorSymbol& x) {
 }
 
 /// How the code sees the tensor afterwards: reduced axes have size 1, or go.
-View reduced_view(const View& view, const std::vector<bool>& reduced, bool keep) {
-  View left = view;
+CodeView reduced_view(const CodeView& view, const std::vector<bool>& reduced, bool keep) {
+  CodeView left = view;
   for (int axis = 0; axis < view.num_axes(); ++axis)
     if (reduced[axis]) left = left.with_axis(axis, {});
   return keep ? left : left.without_axes(reduced);

@@ -89,7 +89,7 @@ Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
   const bool pads_channels = channels_low != 0 || channels_high != 0;
   if (pads_channels && mode != PadOptions::Mode::kConstant)
     call.refuse("pads channels by their own values; Tessera pads them with numbers");
-  if (!any && !pads_channels) return {make_tensor(x, View::plain(call.type(x).shape()))};
+  if (!any && !pads_channels) return {make_tensor(x, CodeView::plain(call.type(x).shape()))};
   const ValueId padded = any ? pad(call.graph(), x, call.name("pad"), options) : x;
   return call.result(pad_channels(call, padded, channels_low, channels_high, value));
 }
@@ -137,7 +137,7 @@ Shape picture_shape(Call& call) {
 Symbols reordered(Call& call, const Shape& apart, const std::vector<int>& order,
                   const Shape& together) {
   const TensorPointer x = call.tensor("self");
-  const std::optional<View> view = x->view.reshaped(apart);
+  const std::optional<CodeView> view = x->view.reshaped(apart);
   if (!view)
     call.refuse(fmt::format("takes {} apart as {}", to_string(x->view.shape()), to_string(apart)));
   return {make_tensor(x->value, *view->permuted(order).reshaped(together))};

@@ -62,7 +62,7 @@ Shape resolve(Call& call, Shape wanted, int64_t volume) {
 }
 
 /// Whether the samples of the batch are still told apart by one digit.
-bool keeps_batch(const View& view, int64_t batch) {
+bool keeps_batch(const CodeView& view, int64_t batch) {
   for (const ViewDigit& digit : view.digits())
     if (digit.axis == 0 && digit.size != batch) return false;
   return true;
@@ -71,7 +71,7 @@ bool keeps_batch(const View& view, int64_t batch) {
 Symbols reshape_to(Call& call, const TensorPointer& x, Shape wanted) {
   const Shape had = x->view.shape();
   wanted = resolve(call, std::move(wanted), size_of(x->view.digits()));
-  const std::optional<View> view = x->view.reshaped(wanted);
+  const std::optional<CodeView> view = x->view.reshaped(wanted);
   if (!view || !keeps_batch(*view, call.type(x->value).batch()))
     call.refuse(fmt::format(
         "views {} as {}, where {}; Tessera takes axes apart and together at their borders",
@@ -199,7 +199,7 @@ Symbols import_expand(Call& call) {
   const size_t extra = wanted.size() - std::min(wanted.size(), had.size());
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i] == -1 && i >= extra) wanted[i] = had[i - extra];
-  const std::optional<View> view = x->view.stretched(wanted);
+  const std::optional<CodeView> view = x->view.stretched(wanted);
   if (!view) call.refuse(fmt::format("expands {} to {}", to_string(had), to_string(wanted)));
   return {make_view(x, x->value, *view)};
 }
@@ -250,13 +250,11 @@ Symbols import_cat(Call& call) {
   const int along = order ? (*order)[axis] : axis;
   if (along == 0) call.refuse("joins along the batch; join channels or space");
   const ValueId joined = concat(call.graph(), values, call.name("cat"), along);
-  View view = View::plain(call.type(joined).shape());
+  CodeView view = CodeView::plain(call.type(joined).shape());
   return call.result(joined, order ? view.permuted(*order) : view);
 }
 
-Symbols import_type(Call&) {
-  return {UnknownSymbol{kTypeOfTensor}};
-}
+Symbols import_type(Call&) { return {UnknownSymbol{kTypeOfTensor}}; }
 Symbols import_device(Call&) { return {c10::IValue(at::Device(at::kCPU))}; }
 /// TorchScript counts layouts; torch.strided is the first.
 Symbols import_layout(Call&) { return {c10::IValue(int64_t{0})}; }

@@ -71,7 +71,7 @@ Symbols import_repeat_interleave(Call& call) {
   if (axis == 1) {
     const int64_t channels = call.type(x).channels();
     const ValueId value = copies(call, x, 1, count);
-    const View view = View::plain(call.type(value).shape());
+    const CodeView view = CodeView::plain(call.type(value).shape());
     return {make_tensor(value, view.with_axis(1, {{1, 1, channels}, {1, channels, count}}))};
   }
   std::vector<int64_t> counts(call.type(x).num_spatial(), 1);
@@ -115,7 +115,7 @@ Symbols import_stack(Call& call) {
   axes.insert(axes.begin() + axis, {{1, channels, std::ssize(items)}});
   const ValueId value =
       values.size() == 1 ? values[0] : concat(call.graph(), values, call.name("stack"), 1);
-  return {make_tensor(value, View(std::move(axes)))};
+  return {make_tensor(value, CodeView(std::move(axes)))};
 }
 
 }  // namespace
@@ -126,13 +126,13 @@ TensorPointer copy_stretched(const Call& call, const TensorSymbol& tensor) {
   int64_t count = 1;
   for (ViewDigits& digits : axes)
     if (digits.size() == 1 && digits[0].axis == ViewDigit::kStretched) digits.clear();
-  if (View(axes).is_plain(had) && wanted[0] == had[0]) {
+  if (CodeView(axes).is_plain(had) && wanted[0] == had[0]) {
     // Channels first, as long as there are few pixels.
     ValueId value =
         had.size() > 1 ? copies(call, tensor.value, 1, wanted[1] / had[1]) : tensor.value;
     std::vector<int64_t> counts;
     for (size_t axis = 2; axis < had.size(); ++axis) counts.push_back(wanted[axis] / had[axis]);
-    return make_tensor(larger_pixels(call, value, counts), View::plain(wanted));
+    return make_tensor(larger_pixels(call, value, counts), CodeView::plain(wanted));
   }
   // Copies side by side in the channels, seen where the code wants them.
   axes = tensor.view.axes();
@@ -144,7 +144,7 @@ TensorPointer copy_stretched(const Call& call, const TensorSymbol& tensor) {
       *digit = {1, channels * count, digit->size};
       count *= digit->size;
     }
-  return make_tensor(copies(call, tensor.value, 1, count), View(std::move(axes)));
+  return make_tensor(copies(call, tensor.value, 1, count), CodeView(std::move(axes)));
 }
 
 ValueId pad_channels(const Call& call, ValueId x, int64_t low, int64_t high, double number) {

@@ -35,7 +35,7 @@ std::optional<c10::IValue> known_list(const ListSymbol& list, const c10::TypePtr
 
 }  // namespace
 
-std::shared_ptr<TensorSymbol> make_tensor(ValueId value, View view) {
+std::shared_ptr<TensorSymbol> make_tensor(ValueId value, CodeView view) {
   auto tensor = std::make_shared<TensorSymbol>();
   tensor->value = value;
   tensor->view = std::move(view);
@@ -45,7 +45,7 @@ std::shared_ptr<TensorSymbol> make_tensor(ValueId value, View view) {
 }
 
 std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& base, ValueId value,
-                                        View view) {
+                                        CodeView view) {
   auto tensor = std::make_shared<TensorSymbol>();
   tensor->value = value;
   tensor->view = std::move(view);
@@ -54,8 +54,8 @@ std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& bas
   return tensor;
 }
 
-void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value, const View& view,
-                    const std::string& writer) {
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
+                    const CodeView& view, const std::string& writer) {
   for (const std::weak_ptr<TensorSymbol>& member : tensor->aliases->members)
     if (const auto other = member.lock(); other && other != tensor)
       other->stale = "it shares memory with what " + writer +

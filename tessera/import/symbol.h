@@ -102,7 +102,7 @@ struct AliasGroup {
 
 struct TensorSymbol {
   ValueId value = -1;
-  View view;          // how the code sees the value
+  CodeView view;      // how the code sees the value
   std::string stale;  // why it must not be read any more; empty: it may
   std::shared_ptr<AliasGroup> aliases;
 };
@@ -119,14 +119,14 @@ struct DictSymbol {
 };
 
 /// A new tensor with memory of its own.
-std::shared_ptr<TensorSymbol> make_tensor(ValueId value, View view);
+std::shared_ptr<TensorSymbol> make_tensor(ValueId value, CodeView view);
 /// A tensor that shares `base`'s memory.
 std::shared_ptr<TensorSymbol> make_view(const std::shared_ptr<TensorSymbol>& base, ValueId value,
-                                        View view);
+                                        CodeView view);
 /// The operator `writer` wrote `value`, seen as `view`, into the tensor: other views of its memory
 /// may not be read any more.
-void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value, const View& view,
-                    const std::string& writer);
+void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
+                    const CodeView& view, const std::string& writer);
 
 /// A known value; lists, tuples and dictionaries are taken apart.
 Symbol known(const c10::IValue& value);

@@ -32,15 +32,15 @@ ViewDigit take_upper(ViewDigit& digit, int64_t size) {
 
 }  // namespace
 
-View::View(std::vector<ViewDigits> axes) : axes_(std::move(axes)) {
+CodeView::CodeView(std::vector<ViewDigits> axes) : axes_(std::move(axes)) {
   for (ViewDigits& digits : axes_) digits = simplified(digits);
 }
 
-View View::plain(const Shape& value) {
+CodeView CodeView::plain(const Shape& value) {
   std::vector<ViewDigits> axes;
   for (size_t axis = 0; axis < value.size(); ++axis)
     axes.push_back({{static_cast<int>(axis), 1, value[axis]}});
-  return View(std::move(axes));
+  return CodeView(std::move(axes));
 }
 
 int64_t size_of(const ViewDigits& digits) {
@@ -49,19 +49,19 @@ int64_t size_of(const ViewDigits& digits) {
   return size;
 }
 
-Shape View::shape() const {
+Shape CodeView::shape() const {
   Shape shape;
   for (const ViewDigits& digits : axes_) shape.push_back(size_of(digits));
   return shape;
 }
 
-View View::permuted(const std::vector<int>& axes) const {
+CodeView CodeView::permuted(const std::vector<int>& axes) const {
   std::vector<ViewDigits> moved;
   for (int axis : axes) moved.push_back(axes_[axis]);
-  return View(std::move(moved));
+  return CodeView(std::move(moved));
 }
 
-std::optional<View> View::reshaped(const Shape& wanted) const {
+std::optional<CodeView> CodeView::reshaped(const Shape& wanted) const {
   const ViewDigits all = digits();
   size_t next = 0;
   ViewDigit rest;  // what is left of the digit before `next`
@@ -80,10 +80,10 @@ std::optional<View> View::reshaped(const Shape& wanted) const {
     }
   }
   if (next != all.size() || rest.size != 1) return std::nullopt;
-  return View(std::move(axes));
+  return CodeView(std::move(axes));
 }
 
-std::optional<View> View::stretched(const Shape& wanted) const {
+std::optional<CodeView> CodeView::stretched(const Shape& wanted) const {
   if (wanted.size() < axes_.size()) return std::nullopt;
   const size_t further = wanted.size() - axes_.size();
   std::vector<ViewDigits> axes(further);
@@ -93,42 +93,42 @@ std::optional<View> View::stretched(const Shape& wanted) const {
     if (!axes[axis].empty()) return std::nullopt;
     axes[axis] = {{ViewDigit::kStretched, 1, wanted[axis]}};
   }
-  return View(std::move(axes));
+  return CodeView(std::move(axes));
 }
 
-View View::with_axis(int axis, ViewDigits digits) const {
+CodeView CodeView::with_axis(int axis, ViewDigits digits) const {
   std::vector<ViewDigits> axes = axes_;
   axes[axis] = std::move(digits);
-  return View(std::move(axes));
+  return CodeView(std::move(axes));
 }
 
-View View::without_axes(const std::vector<bool>& left_out) const {
+CodeView CodeView::without_axes(const std::vector<bool>& left_out) const {
   std::vector<ViewDigits> axes;
   for (size_t axis = 0; axis < axes_.size(); ++axis)
     if (!left_out[axis]) axes.push_back(axes_[axis]);
-  return View(std::move(axes));
+  return CodeView(std::move(axes));
 }
 
-bool View::is_stretched() const {
+bool CodeView::is_stretched() const {
   const ViewDigits all = digits();
   return std::any_of(all.begin(), all.end(),
                      [](const ViewDigit& digit) { return digit.axis == ViewDigit::kStretched; });
 }
 
-bool View::is_plain(const Shape& value) const { return *this == plain(value); }
+bool CodeView::is_plain(const Shape& value) const { return *this == plain(value); }
 
-bool View::is_whole(int axis, int value_axis, const Shape& value) const {
+bool CodeView::is_whole(int axis, int value_axis, const Shape& value) const {
   return axes_[axis] == simplified({{value_axis, 1, value[value_axis]}});
 }
 
-bool View::has_order(const std::vector<int>& order, const Shape& value) const {
+bool CodeView::has_order(const std::vector<int>& order, const Shape& value) const {
   if (order.size() != axes_.size() || order.size() != value.size()) return false;
   for (int axis = 0; axis < num_axes(); ++axis)
     if (!is_whole(axis, order[axis], value)) return false;
   return true;
 }
 
-std::optional<std::vector<int>> View::order(const Shape& value) const {
+std::optional<std::vector<int>> CodeView::order(const Shape& value) const {
   if (axes_.size() != value.size()) return std::nullopt;
   std::vector<int> order, units;
   for (size_t axis = 0; axis < value.size(); ++axis)
@@ -141,7 +141,7 @@ std::optional<std::vector<int>> View::order(const Shape& value) const {
   return has_order(order, value) ? std::optional(order) : std::nullopt;
 }
 
-ViewDigits View::digits() const {
+ViewDigits CodeView::digits() const {
   ViewDigits all;
   for (const ViewDigits& digits : axes_) all.insert(all.end(), digits.begin(), digits.end());
   return all;

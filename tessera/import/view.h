@@ -26,27 +26,27 @@ struct ViewDigit {
 };
 using ViewDigits = std::vector<ViewDigit>;  // the first counts most
 
-class View {
+class CodeView {
  public:
-  View() = default;
-  explicit View(std::vector<ViewDigits> axes);
+  CodeView() = default;
+  explicit CodeView(std::vector<ViewDigits> axes);
   /// A value as it is.
-  static View plain(const Shape& value);
+  static CodeView plain(const Shape& value);
 
   int num_axes() const { return static_cast<int>(axes_.size()); }
   const ViewDigits& operator[](int axis) const { return axes_[axis]; }
   const std::vector<ViewDigits>& axes() const { return axes_; }
   Shape shape() const;
-  bool operator==(const View&) const = default;
+  bool operator==(const CodeView&) const = default;
 
-  View permuted(const std::vector<int>& axes) const;
+  CodeView permuted(const std::vector<int>& axes) const;
   /// None where the new axes would begin in the middle of a digit that they do not divide.
-  std::optional<View> reshaped(const Shape& wanted) const;
+  std::optional<CodeView> reshaped(const Shape& wanted) const;
   /// As expand() does: axes of size 1 stretch, and further ones come first. None where it does not
   /// fit.
-  std::optional<View> stretched(const Shape& wanted) const;
-  View with_axis(int axis, ViewDigits digits) const;
-  View without_axes(const std::vector<bool>& left_out) const;
+  std::optional<CodeView> stretched(const Shape& wanted) const;
+  CodeView with_axis(int axis, ViewDigits digits) const;
+  CodeView without_axes(const std::vector<bool>& left_out) const;
 
   bool is_stretched() const;
   bool is_plain(const Shape& value) const;

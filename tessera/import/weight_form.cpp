@@ -35,7 +35,7 @@ Shape WeightForm::with_ones() const {
   return ones;
 }
 
-std::optional<WeightForm> form_of_weight(const Shape& weight, const View& view,
+std::optional<WeightForm> form_of_weight(const Shape& weight, const CodeView& view,
                                          const Shape& value) {
   const int extra = view.num_axes() - static_cast<int>(weight.size());
   if (extra < 0) return std::nullopt;

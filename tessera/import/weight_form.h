@@ -31,6 +31,7 @@ struct WeightForm {
 
 /// None where the weight's axes, aligned at the right, are neither 1 nor those of the view, or
 /// where it has an element for each sample.
-std::optional<WeightForm> form_of_weight(const Shape& weight, const View& view, const Shape& value);
+std::optional<WeightForm> form_of_weight(const Shape& weight, const CodeView& view,
+                                         const Shape& value);
 
 }  // namespace tessera

@@ -14,50 +14,50 @@ namespace {
 const Shape kImage{2, 12, 5, 7};
 
 TEST(View, TakesChannelsApartAndTogether) {
-  const View image = View::plain(kImage);
-  const std::optional<View> groups = image.reshaped({2, 3, 4, 5, 7});
+  const CodeView image = CodeView::plain(kImage);
+  const std::optional<CodeView> groups = image.reshaped({2, 3, 4, 5, 7});
   ASSERT_TRUE(groups);
   EXPECT_EQ((*groups)[1], (ViewDigits{{1, 4, 3}}));
   EXPECT_EQ((*groups)[2], (ViewDigits{{1, 1, 4}}));
   EXPECT_EQ(groups->reshaped(kImage), image);
-  const View swapped = groups->permuted({0, 2, 1, 3, 4});
-  const std::optional<View> shuffled = swapped.reshaped(kImage);
+  const CodeView swapped = groups->permuted({0, 2, 1, 3, 4});
+  const std::optional<CodeView> shuffled = swapped.reshaped(kImage);
   ASSERT_TRUE(shuffled);
   EXPECT_FALSE(shuffled->is_plain(kImage));
   EXPECT_EQ((*shuffled)[1], (ViewDigits{{1, 1, 4}, {1, 4, 3}}));
 }
 
 TEST(View, PixelsAsTokensAndBack) {
-  const View tokens = View::plain(kImage).reshaped({2, 12, 35})->permuted({0, 2, 1});
+  const CodeView tokens = CodeView::plain(kImage).reshaped({2, 12, 35})->permuted({0, 2, 1});
   EXPECT_EQ(tokens[1], (ViewDigits{{2, 1, 5}, {3, 1, 7}}));
-  EXPECT_EQ(tokens.permuted({0, 2, 1}).reshaped(kImage), View::plain(kImage));
+  EXPECT_EQ(tokens.permuted({0, 2, 1}).reshaped(kImage), CodeView::plain(kImage));
 }
 
 TEST(View, RefusesAnAxisThatBeginsInTheMiddleOfAnother) {
-  const View image = View::plain({2, 6, 5});
+  const CodeView image = CodeView::plain({2, 6, 5});
   EXPECT_FALSE(image.reshaped({2, 4, 15 / 2}));
-  EXPECT_FALSE(View::plain({2, 6, 4}).permuted({0, 2, 1}).reshaped({2, 3, 8}));
+  EXPECT_FALSE(CodeView::plain({2, 6, 4}).permuted({0, 2, 1}).reshaped({2, 3, 8}));
   EXPECT_FALSE(image.reshaped({2, 6, 5, 2}));
 }
 
 TEST(View, UnitAxesComeAndGo) {
-  const View pooled = View::plain({2, 12, 1, 1});
-  EXPECT_EQ(pooled.reshaped({2, 12}), View::plain({2, 12}));
+  const CodeView pooled = CodeView::plain({2, 12, 1, 1});
+  EXPECT_EQ(pooled.reshaped({2, 12}), CodeView::plain({2, 12}));
   EXPECT_TRUE(pooled.reshaped({2, 12})->reshaped({2, 12, 1, 1})->is_plain({2, 12, 1, 1}));
   EXPECT_EQ(pooled.without_axes({false, false, true, false}).shape(), (Shape{2, 12, 1}));
 }
 
 TEST(View, KnowsTheOrderOfAxes) {
-  const View last = View::plain(kImage).permuted({0, 2, 3, 1});
+  const CodeView last = CodeView::plain(kImage).permuted({0, 2, 3, 1});
   EXPECT_EQ(last.order(kImage), (std::vector<int>{0, 2, 3, 1}));
-  EXPECT_FALSE(View::plain(kImage).reshaped({2, 12, 35})->order(kImage));
+  EXPECT_FALSE(CodeView::plain(kImage).reshaped({2, 12, 35})->order(kImage));
   const Shape unit{2, 12, 1, 7};
-  EXPECT_TRUE(View::plain(unit).permuted({0, 2, 3, 1}).has_order({0, 2, 3, 1}, unit));
+  EXPECT_TRUE(CodeView::plain(unit).permuted({0, 2, 3, 1}).has_order({0, 2, 3, 1}, unit));
 }
 
 TEST(View, StretchesAxesOfOne) {
-  const View gate = View::plain({2, 12, 1, 1});
-  const std::optional<View> wide = gate.stretched(kImage);
+  const CodeView gate = CodeView::plain({2, 12, 1, 1});
+  const std::optional<CodeView> wide = gate.stretched(kImage);
   ASSERT_TRUE(wide);
   EXPECT_TRUE(wide->is_stretched());
   EXPECT_EQ(wide->shape(), kImage);
@@ -78,7 +78,7 @@ TEST(View, RefinesTwoAxesToTheSameParts) {
 }
 
 /// A view read as a tensor: the elements of the value, in the code's order.
-at::Tensor seen(const View& view, const at::Tensor& value) {
+at::Tensor seen(const CodeView& view, const at::Tensor& value) {
   std::vector<int64_t> sizes, strides;
   for (const ViewDigit& digit : view.digits()) {
     sizes.push_back(digit.size);
@@ -98,7 +98,7 @@ TEST(View, SeesWhatPyTorchSees) {
       shape.push_back(std::vector<int64_t>{1, 2, 3, 4, 6, 12}[below(6)]);
     const at::Tensor value = at::arange(Box::whole(shape).volume(), at::kDouble).reshape(shape);
     at::Tensor expected = value;
-    View view = View::plain(shape);
+    CodeView view = CodeView::plain(shape);
     for (int step = 0; step < 4; ++step) {
       if (below(2) == 0) {
         std::vector<int> order(view.num_axes());
@@ -112,7 +112,7 @@ TEST(View, SeesWhatPyTorchSees) {
         for (int64_t size : view.shape())
           for (int64_t prime : {2, 3})
             for (; size % prime == 0; size /= prime) wanted[below(std::ssize(wanted))] *= prime;
-        const std::optional<View> other = view.reshaped(wanted);
+        const std::optional<CodeView> other = view.reshaped(wanted);
         if (!other) continue;
         ++reshaped;
         view = *other;
@@ -129,15 +129,15 @@ TEST(View, SeesWhatPyTorchSees) {
 TEST(WeightForm, IsWhatBroadcastingSees) {
   const Shape shape{2, 6, 3, 4};
   const at::Tensor value = at::rand(shape, at::kDouble);
-  const View plain = View::plain(shape);
-  const std::vector<View> views{plain,
-                                plain.permuted({0, 2, 3, 1}),
-                                plain.reshaped({2, 6, 12})->permuted({0, 2, 1}),
-                                *plain.reshaped({2, 2, 3, 3, 4}),
-                                plain.reshaped({2, 2, 3, 3, 4})->permuted({0, 3, 2, 4, 1}),
-                                *plain.reshaped({2, 72})};
+  const CodeView plain = CodeView::plain(shape);
+  const std::vector<CodeView> views{plain,
+                                    plain.permuted({0, 2, 3, 1}),
+                                    plain.reshaped({2, 6, 12})->permuted({0, 2, 1}),
+                                    *plain.reshaped({2, 2, 3, 3, 4}),
+                                    plain.reshaped({2, 2, 3, 3, 4})->permuted({0, 3, 2, 4, 1}),
+                                    *plain.reshaped({2, 72})};
   int moved = 0;
-  for (const View& view : views)
+  for (const CodeView& view : views)
     for (int stretched = 0; stretched < 1 << view.num_axes(); ++stretched) {
       Shape weight_shape = view.shape();
       for (int axis = 0; axis < view.num_axes(); ++axis)
