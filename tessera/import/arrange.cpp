@@ -138,12 +138,12 @@ std::string why_not_plain(const Recording& graph, const TensorSymbol& tensor) {
   const Shape value = shape_of(graph, tensor);
   if (view.is_plain(value)) return {};
   if (view.is_stretched())
-    return "reads an expanded tensor; leave the expand() out, arithmetic broadcasts by itself";
+    return "is an expanded tensor; leave the expand() out, arithmetic broadcasts by itself";
   if (view.num_axes() == 0 || !view.is_whole(0, kBatch, value))
-    return "reads a tensor whose first axis is not the batch alone; bring the batch back to the "
-           "front first";
+    return "is a tensor whose first axis is not the batch alone; bring the batch back to the front "
+           "first";
   if (view.num_axes() > kMaxSpace + 2)
-    return "reads a tensor with " + std::to_string(view.num_axes()) +
+    return "is a tensor with " + std::to_string(view.num_axes()) +
            " axes; Tessera takes batch, channels and up to 3 more";
   return {};
 }

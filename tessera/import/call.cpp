@@ -67,7 +67,8 @@ ValueId Call::image(TensorSymbol& tensor) {
     tensor.value = copy->value;
     tensor.view = copy->view;
   }
-  if (const std::string why = why_not_plain(graph(), tensor); !why.empty()) refuse(why);
+  if (const std::string why = why_not_plain(graph(), tensor); !why.empty())
+    refuse("what it reads " + why);
   return plain_value(graph(), tensor, name("rearrange"));
 }
 

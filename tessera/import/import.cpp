@@ -41,7 +41,7 @@ void mark_outputs(const Symbol& result, const std::string& file, Recording* reco
     if (!tensor.stale.empty())
       throw_error<Unsupported>("[{}] an output is read too late: {}", file, tensor.stale);
     if (const std::string why = why_not_plain(*recording, tensor); !why.empty())
-      throw_error<Unsupported>("[{}] forward() returns what nothing can read: it {}", file, why);
+      throw_error<Unsupported>("[{}] what forward() returns {}", file, why);
     plain_value(*recording, tensor, "output");
     if (tensor.view.num_axes() == 1)  // losses know batch x channels
       tensor.value = unsqueeze(*recording, tensor.value, "output", 1);

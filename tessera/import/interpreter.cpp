@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/import/archive.h"
+#include "tessera/import/arrange.h"
 #include "tessera/import/call.h"
 #include "tessera/import/known_operators.h"
 #include "tessera/import/list_operators.h"
@@ -58,6 +59,9 @@ Symbol Interpreter::run(const torch::jit::Module& module, ValueId image) {
   }
   const std::vector<Symbol> results = run_block(*graph->block());
   TESSERA_CHECK(results.size() == 1, "forward() has {} results", results.size());
+  if (const auto* tensor = std::get_if<std::shared_ptr<TensorSymbol>>(&results[0]))
+    if (const std::string why = why_not_plain(graph_, **tensor); !why.empty())
+      refuse(*graph->outputs()[0]->node(), "what forward() returns " + why);
   return results[0];
 }
 

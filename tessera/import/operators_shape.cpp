@@ -108,6 +108,16 @@ Symbols import_flatten(Call& call) {
   return reshape_to(call, x, wanted);
 }
 
+Symbols import_unflatten(Call& call) {
+  const TensorPointer x = call.tensor_or_expanded("self");
+  const int axis = call.axis("dim", *x);
+  const Shape parts = resolve(call, call.integers("sizes"), size_of(x->view[axis]));
+  Shape wanted = x->view.shape();
+  wanted.erase(wanted.begin() + axis);
+  wanted.insert(wanted.begin() + axis, parts.begin(), parts.end());
+  return reshape_to(call, x, wanted);
+}
+
 Symbols import_squeeze(Call& call) {
   if (std::holds_alternative<WeightSymbol>(call["self"])) {
     WeightSymbol weight = std::get<WeightSymbol>(call["self"]);
@@ -275,6 +285,7 @@ std::vector<Operator> shape_operators() {
       {{"aten::view", "aten::reshape"},
        "as flatten; axes are taken apart and together at their borders, the batch stays",
        import_view},
+      {{"aten::unflatten"}, "as view", import_unflatten},
       {{"aten::squeeze"}, "drops an axis of size 1", import_squeeze},
       {{"aten::unsqueeze"}, "adds an axis of size 1", import_unsqueeze},
       {{"aten::permute"}, "remembered; nothing moves for channels last", import_permute},
@@ -296,7 +307,8 @@ std::vector<Operator> shape_operators() {
       {{"prim::dtype"}, "for conversions only: --dtype decides it", import_type},
       {{"prim::device"}, "a known value", import_device},
       {{"prim::layout"}, "a known value", import_layout},
-      {{"prim::is_cuda", "prim::is_quantized", "prim::is_sparse", "aten::is_complex"},
+      {{"prim::is_cuda", "prim::is_quantized", "prim::is_sparse", "prim::is_nested",
+        "aten::is_complex"},
        "no",
        import_no},
       {{"aten::is_floating_point"}, "yes", import_yes}};

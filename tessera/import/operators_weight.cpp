@@ -114,7 +114,7 @@ std::optional<ExpressionPointer> reshaped_weight(Call& call, const std::string& 
   std::vector<int64_t> axes(static_cast<size_t>(value.dim()));
   for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
   if (op == "aten::permute") return computed(F::kPermute, {x}, call.integers("dims"));
-  if (op == "aten::t" || op == "aten::numpy_T") {
+  if (op == "aten::t" || op == "aten::numpy_T" || op == "aten::matrix_H") {
     std::reverse(axes.begin(), axes.end());
     return computed(F::kPermute, {x}, axes);
   }
@@ -194,6 +194,8 @@ std::optional<ExpressionPointer> expression(Call& call, const std::string& op) {
     return normed_weight(call);
   if (op == "aten::mv")
     return computed(F::kMatmul, {needed_operand(call, "self"), needed_operand(call, "vec")});
+  if (op == "aten::vdot")
+    return computed(F::kMatmul, {needed_operand(call, "self"), needed_operand(call, "other")});
   if (op == "aten::dot")
     return computed(F::kMatmul, {needed_operand(call, "self"), needed_operand(call, "tensor")});
   if (op == "aten::mm" || op == "aten::matmul")

@@ -1,3 +1,4 @@
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -9,7 +10,7 @@ namespace tessera {
 /// has the same formulas. Its memory is booked as workspace.
 void Executor::execute(const Derive& derive) {
   const c10::InferenceMode with_autograd(false);
-  const at::AutoGradMode records(derive.trains);
+  const c10::AutoGradMode records(derive.trains);
   const Derivation& derivation = graph_.derivations()[derive.derivation];
   KeptDerivation kept;
   for (size_t i = 0; i < derive.sources.size(); ++i) {
@@ -30,7 +31,7 @@ void Executor::execute(const DeriveGradients& derive) {
   const auto found = derivations_.find(derive.derivation);
   if (found == derivations_.end()) return;  // none of its sources is trained
   const c10::InferenceMode with_autograd(false);
-  const at::AutoGradMode records(true);
+  const c10::AutoGradMode records(true);
   const KeptDerivation& kept = found->second;
   const at::Tensor gradient = view(derive.gradient).detach().clone().view(kept.result.sizes());
   std::vector<at::Tensor> trained;

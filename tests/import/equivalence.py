@@ -161,7 +161,7 @@ def parse_options():
     parser.add_argument("program", help="the tessera program")
     parser.add_argument("--model", action="append", choices=sorted(CASES), help="only this one")
     parser.add_argument("--export", action="append", choices=export.EXPORTS, help="only this one")
-    parser.add_argument("--placements", type=int, default=2, help="per model and export")
+    parser.add_argument("--placements", type=int, default=1, help="per model and export")
     parser.add_argument("--keep", type=Path, help="folder that keeps all files")
     return parser.parse_args()
 
