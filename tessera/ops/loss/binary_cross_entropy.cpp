@@ -26,12 +26,11 @@ class BinaryCrossEntropy : public MeanLoss {
       Shape shape(x.dim(), 1);
       shape[1] = std::ssize(pos_weight_);
       pos_weight = at::tensor(pos_weight_, x.options()).view(shape).expand_as(x);
-      pos_weight = pos_weight.masked_select(target.counts);
+      pos_weight = those_that_count(pos_weight, target);
     }
-    return weight() *
-           at::binary_cross_entropy_with_logits(x.masked_select(target.counts),
-                                                target.values.masked_select(target.counts), {},
-                                                pos_weight, at::Reduction::Mean);
+    return weight() * at::binary_cross_entropy_with_logits(those_that_count(x, target),
+                                                           those_that_count(target.values, target),
+                                                           {}, pos_weight, at::Reduction::Mean);
   }
 
  protected:

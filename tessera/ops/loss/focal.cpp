@@ -29,8 +29,8 @@ class SigmoidFocal : public MeanLoss {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     const ReferenceTarget target = reference_target(args, ignore_index());
-    const at::Tensor x = args.inputs[0].masked_select(target.counts);
-    const at::Tensor t = target.values.masked_select(target.counts);
+    const at::Tensor x = those_that_count(args.inputs[0], target);
+    const at::Tensor t = those_that_count(target.values, target);
     const at::Tensor p = at::sigmoid(x);
     const at::Tensor right = p * t + (1 - p) * (1 - t);
     at::Tensor loss = at::binary_cross_entropy_with_logits(x, t, {}, {}, at::Reduction::None) *

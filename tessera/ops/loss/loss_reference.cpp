@@ -14,4 +14,8 @@ ReferenceTarget reference_target(const ReferenceArgs& args, int64_t ignore_index
   return {values.to(prediction.scalar_type()), counts.unsqueeze(1).expand_as(prediction)};
 }
 
+at::Tensor those_that_count(const at::Tensor& x, const ReferenceTarget& target) {
+  return x.contiguous().masked_select(target.counts);
+}
+
 }  // namespace tessera

@@ -12,4 +12,8 @@ struct ReferenceTarget {
 
 ReferenceTarget reference_target(const ReferenceArgs& args, int64_t ignore_index);
 
+/// The elements of `x` that count, as a vector. Not by masked_select alone: its gradient is wrong
+/// in LibTorch 1.13 where `x` is not contiguous, such as after a norm with the channels last.
+at::Tensor those_that_count(const at::Tensor& x, const ReferenceTarget& target);
+
 }  // namespace tessera

@@ -102,10 +102,7 @@ class Arranged final : public Op {
       operands.push_back(args.inputs[input].reshape(sizes_of(arrangement_.from[input])));
     Shape shape;
     for (const std::vector<int>& letters : arrangement_.to) shape.push_back(size_of(letters));
-    // Contiguous: convolutions of LibTorch 1.13 give wrong gradients for some permuted inputs.
-    return product(arrangement_.from, operands, words_of(arrangement_.to))
-        .reshape(shape)
-        .contiguous();
+    return product(arrangement_.from, operands, words_of(arrangement_.to)).reshape(shape);
   }
 
  private:
