@@ -58,10 +58,8 @@ void check_oracle_fits(const Job& job, const Forecast& placement, const OracleBy
   const auto refuse = [&](const char* place, int64_t needed, const std::string& limit) {
     throw_error<OutOfMemory>(
         "[{}] verify compares with one worker that trains the whole network, which takes {} on "
-        "rank "
-        "0 (values {}, weights {}) and {} with what it is compared with; {}; use a smaller input "
-        "or "
-        "batch, or a network of smaller width: what is exact there is exact here",
+        "rank 0 (values {}, weights {}) and {} with what it is compared with; {}; use a smaller "
+        "input or batch, or a network of smaller width: what is exact there is exact here",
         place, format_bytes(oracle.besides_placement()), format_bytes(oracle.values),
         format_bytes(oracle.weights), format_bytes(needed), limit);
   };
