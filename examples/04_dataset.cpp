@@ -16,10 +16,10 @@ class Rings final : public Dataset {
   int64_t num_classes() const override { return 2; }
   bool per_pixel() const override { return true; }
 
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override {
     target.copy_(at::sin(radius(sample, box[1], box[2])).unsqueeze(0));
   }
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
     target.copy_(at::sin(radius(sample, box[0], box[1])).gt(0));
   }
 

@@ -7,7 +7,7 @@
 #include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
-#include "tessera/data/npy.h"
+#include "tessera/data/array_reader.h"
 #include "tessera/data/open.h"
 #include "tessera/data/picture.h"
 #include "tessera/data/png.h"
@@ -52,7 +52,7 @@ void draw_first_sample(const Options& options, const Job& job, const Dataset& da
   if (data.per_pixel() && job.graph().type(job.graph().outputs()[0]).num_spatial() == 2) {
     data.load_target(0, plane, labels);
     panels.push_back({"truth", picture_of_classes(labels)});
-    NpyArray(options.request.classes).read({{0, 1}, plane[0], plane[1]}, labels.unsqueeze(0));
+    ArrayReader(options.request.classes).read({{0, 1}, plane[0], plane[1]}, labels.unsqueeze(0));
     panels.push_back({"prediction", picture_of_classes(labels)});
   }
   PanelOptions drawing;

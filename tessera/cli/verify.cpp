@@ -11,7 +11,7 @@
 #include "tessera/checkpoint/weights.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
-#include "tessera/data/npy.h"
+#include "tessera/data/array_reader.h"
 #include "tessera/files/json.h"
 #include "tessera/job/run.h"
 
@@ -157,7 +157,7 @@ std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < files.size(); ++i) {
     const ValueType& type = job.graph().type(inputs[i]);
-    const NpyArray array(files[i]);
+    const ArrayReader array(files[i]);
     if (array.shape() != type.shape())
       throw_error<InvalidInput>("[{}] holds {}, the model's {} is {}", files[i],
                                 to_string(array.shape()), job.graph().value(inputs[i]).name,
@@ -186,7 +186,7 @@ int run(const Options& options) {
     throw_error<InvalidInput>("[--input-npy] and --target-npy go together; give both or neither");
   JobConfig config = options.config.read();
   if (config.input.empty() && !options.image_file.empty())  // the file's shape stands for it
-    config.input = to_string(NpyArray(options.image_file).shape());
+    config.input = to_string(ArrayReader(options.image_file).shape());
   const Job job = resolve_job(config, at::kDouble);
   check_weights_path(options.weight_file, job.model);
   const VerifyReport report = verify(job, verify_options(options, job));

@@ -18,7 +18,7 @@ void BatchLoader::load(const BatchBox& request, int64_t batch, at::Tensor target
   Box sample_box;
   for (int axis = 1; axis < box.num_axes(); ++axis) sample_box.push_back(box[axis]);
   for (int64_t entry = box[0].begin; entry < box[0].end; ++entry) {
-    const int64_t sample = plan_.sample(batch, entry);
+    const Sample sample(plan_.sample(batch, entry), plan_.epoch_of(batch));
     at::Tensor part = target.select(0, entry - box[0].begin);
     if (request.field == Field::kImages)
       dataset_.load_image(sample, sample_box, part);

@@ -14,13 +14,25 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <string>
 
 #include "tessera/geometry/box.h"
+#include "tessera/images/image_frame.h"
 
 namespace tessera {
 
 /// The label of pixels that count neither in the loss nor in metrics; PyTorch's default.
 constexpr int64_t kIgnoreLabel = -100;
+
+/// Which sample, and in which epoch it is read: what is drawn at random (a crop, a flip) is another
+/// in each epoch. A number alone is a sample of epoch 0.
+struct Sample {
+  Sample(int64_t index, int64_t epoch = 0) : index(index), epoch(epoch) {}  // NOLINT
+  operator int64_t() const { return index; }                                // NOLINT
+
+  int64_t index;
+  int64_t epoch;
+};
 
 class Dataset {
  public:
@@ -28,8 +40,17 @@ class Dataset {
 
   /// Number of samples.
   virtual int64_t size() const = 0;
-  /// Channels x spatial sizes of one sample; all samples are alike.
+  /// Channels x spatial sizes of a sample where all samples are alike; empty where they are not,
+  /// and such a set is cut into patches before a network sees it.
   virtual Shape image_shape() const = 0;
+  /// The sizes of one sample.
+  virtual Shape image_shape_of(int64_t /*sample*/) const { return image_shape(); }
+  /// What messages and files of predictions call a sample: the stem of its file.
+  virtual std::string name_of(int64_t sample) const { return std::to_string(sample); }
+  /// Where it lies in the world.
+  virtual ImageFrame frame_of(int64_t /*sample*/) const { return {}; }
+  /// Whether there is anything to read by load_target.
+  virtual bool has_targets() const { return true; }
   virtual int64_t num_classes() const = 0;
   /// Whether each pixel has a label, or each sample one.
   virtual bool per_pixel() const = 0;
@@ -40,17 +61,19 @@ class Dataset {
 
   /// Writes a box (channels x spatial, inside the image) into `target`, a view of the box's shape
   /// of any real type, strides and device.
-  virtual void load_image(int64_t sample, const Box& box, at::Tensor target) const = 0;
+  virtual void load_image(Sample sample, const Box& box, at::Tensor target) const = 0;
   /// Writes the targets of a box (inside target_shape()) into `target`, a view of the box's shape:
   /// int64 labels in [0, num_classes) or kIgnoreLabel, or numbers of any real type.
-  virtual void load_target(int64_t sample, const Box& box, at::Tensor target) const = 0;
+  virtual void load_target(Sample sample, const Box& box, at::Tensor target) const = 0;
 
-  /// What a load_target box may cover. For labels, the spatial sizes where each pixel has one, else
-  /// no axes.
+  /// What a load_target box may cover, where all samples are alike. For labels, the spatial sizes
+  /// where each pixel has one, else no axes.
   virtual Shape target_shape() const {
     const Shape image = image_shape();
-    return per_pixel() ? Shape(image.begin() + 1, image.end()) : Shape();
+    return per_pixel() && !image.empty() ? Shape(image.begin() + 1, image.end()) : Shape();
   }
+  /// The same of one sample.
+  virtual Shape target_shape_of(int64_t /*sample*/) const { return target_shape(); }
 };
 
 }  // namespace tessera

@@ -5,8 +5,8 @@
 
 #include "tessera/base/key_values.h"
 #include "tessera/base/text.h"
+#include "tessera/data/array_reader.h"
 #include "tessera/data/box_rows.h"
-#include "tessera/data/npy.h"
 
 namespace tessera {
 namespace {
@@ -24,7 +24,8 @@ Shape channels_moved(Shape sizes, ChannelAxis to) {
 }
 
 /// Reads a box of one sample (channels x spatial) from a file that has the channels last.
-void read_channels_last(const NpyArray& file, int64_t sample, const Box& box, at::Tensor target) {
+void read_channels_last(const ArrayReader& file, int64_t sample, const Box& box,
+                        at::Tensor target) {
   Box file_box{{sample, sample + 1}};
   for (int axis = 1; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
   file_box.push_back(box[0]);
@@ -42,15 +43,13 @@ class NpyDataset : public Dataset {
   Shape image_shape() const override { return image_shape_; }
   int64_t num_classes() const override { return num_classes_; }
   bool per_pixel() const override { return targets_.shape().size() > 1; }
-  bool real_targets() const override {
-    return targets_.type() == NpyType::kFloat32 || targets_.type() == NpyType::kFloat64;
-  }
+  bool real_targets() const override { return is_real(targets_.type()); }
   Shape target_shape() const override {
     const Shape sample(targets_.shape().begin() + 1, targets_.shape().end());
     return targets_channels_last() ? channels_moved(sample, ChannelAxis::kFirst) : sample;
   }
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override;
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override;
 
  private:
   bool targets_channels_last() const {
@@ -63,8 +62,8 @@ class NpyDataset : public Dataset {
   /// Puts kIgnoreLabel where the file has the label to ignore; refuses those that are not a class.
   void check_labels(int64_t sample, const Box& box, at::Tensor labels) const;
 
-  const NpyArray images_;
-  const NpyArray targets_;
+  const ArrayReader images_;
+  const ArrayReader targets_;
   Shape image_shape_;
   const ChannelAxis channels_;
   bool has_channels_ = true;  // the image file has an axis for them
@@ -162,7 +161,7 @@ int64_t NpyDataset::largest_label() const {
   return largest;
 }
 
-void NpyDataset::load_image(int64_t sample, const Box& box, at::Tensor target) const {
+void NpyDataset::load_image(Sample sample, const Box& box, at::Tensor target) const {
   check_request("npy image", image_shape_, box, target);
   if (box.empty()) return;
   if (has_channels_ && channels_ == ChannelAxis::kLast)
@@ -173,7 +172,7 @@ void NpyDataset::load_image(int64_t sample, const Box& box, at::Tensor target) c
   images_.read(file_box, target);
 }
 
-void NpyDataset::load_target(int64_t sample, const Box& box, at::Tensor target) const {
+void NpyDataset::load_target(Sample sample, const Box& box, at::Tensor target) const {
   check_request("npy target", target_shape(), box, target);
   if (box.empty()) return;
   if (targets_channels_last()) return read_channels_last(targets_, sample, box, target);

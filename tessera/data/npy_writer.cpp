@@ -11,12 +11,6 @@
 namespace tessera {
 namespace {
 
-/// With the place of the elements after the header as we write it.
-NpyHeader header_of(NpyType type, const Shape& shape) {
-  const NpyHeader header{type, shape};
-  return {type, shape, static_cast<int64_t>(format_npy_header(header).size())};
-}
-
 template <class T>
 constexpr at::ScalarType kScalar = c10::CppTypeToScalarType<T>::value;
 
@@ -35,24 +29,20 @@ T convert(Source number, const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<NpyWriter> NpyWriter::create(const std::string& path, NpyType type,
+std::unique_ptr<NpyWriter> NpyWriter::create(const std::string& path, PixelType type,
                                              const Shape& shape) {
-  int64_t bytes = npy_element_bytes(type);
-  for (int64_t size : shape)
-    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes))
-      throw_error<InvalidInput>("[npy] {}: a file of shape {} is impossible", path,
-                                to_string(shape));
-  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, header_of(type, shape)));
-  const NpyHeader& header = writer->header_;
+  const int64_t bytes = checked_array_bytes(shape, type, "npy", path);
+  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, type, shape));
+  const std::string header = format_npy_header(type, shape);
   writer->created_.emplace(path);
-  writer->file().reserve(header.data_offset + header.data_bytes());
-  writer->file().write_at(format_npy_header(header).data(), header.data_offset, 0);
+  writer->file().reserve(std::ssize(header) + bytes);
+  writer->file().write_at(header.data(), header.size(), 0);
   return writer;
 }
 
 std::unique_ptr<NpyWriter> NpyWriter::join(const std::string& path, const std::string& temporary,
-                                           NpyType type, const Shape& shape) {
-  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, header_of(type, shape)));
+                                           PixelType type, const Shape& shape) {
+  std::unique_ptr<NpyWriter> writer(new NpyWriter(path, type, shape));
   try {
     writer->joined_.emplace(OutputFile::join(temporary));
   } catch (const InvalidInput& error) {
@@ -63,8 +53,9 @@ std::unique_ptr<NpyWriter> NpyWriter::join(const std::string& path, const std::s
   return writer;
 }
 
-NpyWriter::NpyWriter(std::string path, NpyHeader header)
-    : path_(std::move(path)), header_(std::move(header)) {}
+NpyWriter::NpyWriter(std::string path, PixelType type, const Shape& shape)
+    : path_(std::move(path)),
+      layout_{.offset = std::ssize(format_npy_header(type, shape)), .shape = shape, .type = type} {}
 
 OutputFile& NpyWriter::file() {
   TESSERA_CHECK(created_ || joined_, "'{}' is committed already", path_);
@@ -79,20 +70,28 @@ const std::string& NpyWriter::temporary_name() const {
 void NpyWriter::write(const Box& box, const at::Tensor& source) {
   check_request("npy writer", shape(), box, source);
   if (box.empty()) return;
-  switch (header_.type) {
-    case NpyType::kFloat32:
+  switch (layout_.type) {
+    case PixelType::kFloat32:
       return write_rows<float>(box, source);
-    case NpyType::kFloat64:
+    case PixelType::kFloat64:
       return write_rows<double>(box, source);
-    case NpyType::kUint8:
+    case PixelType::kUint8:
       return write_rows<uint8_t>(box, source);
-    case NpyType::kUint16:
+    case PixelType::kUint16:
       return write_rows<uint16_t>(box, source);
-    case NpyType::kInt16:
+    case PixelType::kInt8:
+      return write_rows<int8_t>(box, source);
+    case PixelType::kUint32:
+      return write_rows<uint32_t>(box, source);
+    case PixelType::kUint64:
+    case PixelType::kFloat16:
+      throw_error<InvalidInput>("[npy] {}: {} is not written; use int64 or float32", path_,
+                                name_of(layout_.type));
+    case PixelType::kInt16:
       return write_rows<int16_t>(box, source);
-    case NpyType::kInt32:
+    case PixelType::kInt32:
       return write_rows<int32_t>(box, source);
-    case NpyType::kInt64:
+    case PixelType::kInt64:
       return write_rows<int64_t>(box, source);
   }
 }
@@ -102,7 +101,7 @@ void NpyWriter::write_rows(const Box& box, const at::Tensor& source) {
   using Source = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   if (std::is_integral_v<T> && source.is_floating_point())
     throw_error<InvalidInput>("[npy] {}: real numbers into a file of {}; use <f4", path_,
-                              npy_type_name(header_.type));
+                              name_of(layout_.type));
   const at::Tensor host = source.to(at::kCPU, kScalar<Source>);
   const Source* data = host.data_ptr<Source>();
   const int64_t stride = row_stride(box, host.strides());
@@ -113,7 +112,7 @@ void NpyWriter::write_rows(const Box& box, const at::Tensor& source) {
     for (int64_t i = 0; i < row_length(box); ++i)
       row[i] = convert<T>(data[offset + i * stride], path_);
     file().write_at(row.data(), row.size() * sizeof(T),
-                    header_.data_offset + index * static_cast<int64_t>(sizeof(T)));
+                    layout_.offset + index * static_cast<int64_t>(sizeof(T)));
   });
 }
 

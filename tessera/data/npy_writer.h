@@ -11,9 +11,9 @@
 //
 // Example:
 //   const Shape shape{512, 512};
-//   auto writer = rank == 0 ? NpyWriter::create("out.npy", NpyType::kUint8, shape) : nullptr;
+//   auto writer = rank == 0 ? NpyWriter::create("out.npy", PixelType::kUint8, shape) : nullptr;
 //   const std::string name = broadcast_text(transport, rank == 0 ? writer->temporary_name() : "");
-//   if (rank != 0) writer = NpyWriter::join("out.npy", name, NpyType::kUint8, shape);
+//   if (rank != 0) writer = NpyWriter::join("out.npy", name, PixelType::kUint8, shape);
 //   writer->write(my_box, my_classes);
 //   writer->flush();
 //   barrier();
@@ -25,8 +25,8 @@
 #include <optional>
 #include <string>
 
-#include "tessera/data/npy_header.h"
 #include "tessera/files/temporary_file.h"
+#include "tessera/images/npy_header.h"
 
 namespace tessera {
 
@@ -34,16 +34,16 @@ class NpyWriter {
  public:
   /// Reserves the space on disk. Throws InvalidInput where the folder cannot be written or the disk
   /// has not enough room. A creator that does not commit leaves no file.
-  static std::unique_ptr<NpyWriter> create(const std::string& path, NpyType type,
+  static std::unique_ptr<NpyWriter> create(const std::string& path, PixelType type,
                                            const Shape& shape);
   /// Joins in writing the file that another rank has created, with the same type and shape;
   /// `temporary` is its temporary_name().
   static std::unique_ptr<NpyWriter> join(const std::string& path, const std::string& temporary,
-                                         NpyType type, const Shape& shape);
+                                         PixelType type, const Shape& shape);
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
-  const Shape& shape() const { return header_.shape; }
+  const Shape& shape() const { return layout_.shape; }
   /// Where the file lies until commit(), for the others to join. Only the creator.
   const std::string& temporary_name() const;
   /// Writes `source`, a tensor of the box's shape, converted to the file's type. Throws
@@ -55,13 +55,13 @@ class NpyWriter {
   void commit();
 
  private:
-  NpyWriter(std::string path, NpyHeader header);
+  NpyWriter(std::string path, PixelType type, const Shape& shape);
   template <class T>
   void write_rows(const Box& box, const at::Tensor& source);
   OutputFile& file();
 
   const std::string path_;
-  const NpyHeader header_;
+  const FlatLayout layout_;
   std::optional<TemporaryFile> created_;  // the creator's, until it commits
   std::optional<OutputFile> joined_;      // a guest's
 };

@@ -17,12 +17,12 @@ Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> sampl
                                 sample, source_->size() - 1);
 }
 
-void Subset::load_image(int64_t sample, const Box& box, at::Tensor target) const {
-  source_->load_image(samples_.at(static_cast<size_t>(sample)), box, target);
+void Subset::load_image(Sample sample, const Box& box, at::Tensor target) const {
+  source_->load_image({original(sample), sample.epoch}, box, target);
 }
 
-void Subset::load_target(int64_t sample, const Box& box, at::Tensor target) const {
-  source_->load_target(samples_.at(static_cast<size_t>(sample)), box, target);
+void Subset::load_target(Sample sample, const Box& box, at::Tensor target) const {
+  source_->load_target({original(sample), sample.epoch}, box, target);
 }
 
 DatasetSplit split_dataset(std::shared_ptr<const Dataset> source, double fraction, uint64_t seed) {

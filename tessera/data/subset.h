@@ -25,12 +25,23 @@ class Subset : public Dataset {
   bool labels_are_made_up() const override { return source_->labels_are_made_up(); }
   bool real_targets() const override { return source_->real_targets(); }
   Shape target_shape() const override { return source_->target_shape(); }
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
+  bool has_targets() const override { return source_->has_targets(); }
+  Shape image_shape_of(int64_t sample) const override {
+    return source_->image_shape_of(original(sample));
+  }
+  Shape target_shape_of(int64_t sample) const override {
+    return source_->target_shape_of(original(sample));
+  }
+  std::string name_of(int64_t sample) const override { return source_->name_of(original(sample)); }
+  ImageFrame frame_of(int64_t sample) const override { return source_->frame_of(original(sample)); }
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override;
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override;
 
   const std::vector<int64_t>& samples() const { return samples_; }
 
  private:
+  int64_t original(int64_t sample) const { return samples_.at(static_cast<size_t>(sample)); }
+
   std::shared_ptr<const Dataset> source_;
   std::vector<int64_t> samples_;
 };

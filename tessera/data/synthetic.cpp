@@ -38,8 +38,8 @@ class Synthetic : public Dataset {
   int64_t num_classes() const override { return options_.classes; }
   bool labels_are_made_up() const override { return true; }
   bool per_pixel() const override { return options_.kind == SyntheticKind::kSegmentation; }
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override;
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override;
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override;
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override;
 
  private:
   RandomKey sample_key(int64_t sample) const;
@@ -111,7 +111,7 @@ void Synthetic::draw_tile(const Scene& scene, const Box& box, const Box& tile, T
   });
 }
 
-void Synthetic::load_image(int64_t sample, const Box& box, at::Tensor target) const {
+void Synthetic::load_image(Sample sample, const Box& box, at::Tensor target) const {
   check_request("synthetic image", image_shape_, box, target);
   if (box.empty()) return;
   Box region;
@@ -128,7 +128,7 @@ int64_t Synthetic::class_of(int64_t sample) const {
   return std::max_element(counts.begin(), counts.end()) - counts.begin();
 }
 
-void Synthetic::load_target(int64_t sample, const Box& box, at::Tensor target) const {
+void Synthetic::load_target(Sample sample, const Box& box, at::Tensor target) const {
   check_request("synthetic target", target_shape(), box, target);
   if (!per_pixel()) {
     target.fill_(class_of(sample));

@@ -46,7 +46,7 @@ void load_parameters(const std::string& path, const LoadedModel& loaded,
 /// so a complaint waits for its end.
 class SharedFile {
  public:
-  SharedFile(const std::string& path, NpyType type, const Shape& shape, Transport& transport)
+  SharedFile(const std::string& path, PixelType type, const Shape& shape, Transport& transport)
       : transport_(transport) {
     if (path.empty()) return;
     const bool is_first = transport.rank() == 0;
@@ -93,11 +93,11 @@ void predict_rank(const PredictRequest& request, const Job& job, const Lowering&
   shape[0] = data.size();
   Shape class_shape = shape;
   class_shape.erase(class_shape.begin() + 1);
-  SharedFile class_maps(request.classes, classes <= 256 ? NpyType::kUint8 : NpyType::kInt64,
+  SharedFile class_maps(request.classes, classes <= 256 ? PixelType::kUint8 : PixelType::kInt64,
                         class_shape, transport);
-  SharedFile raw(request.raw, job.real == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32,
+  SharedFile raw(request.raw, job.real == at::kDouble ? PixelType::kFloat64 : PixelType::kFloat32,
                  shape, transport);
-  SharedFile probabilities(request.probabilities, NpyType::kFloat32, shape, transport);
+  SharedFile probabilities(request.probabilities, PixelType::kFloat32, shape, transport);
   predict(lowering, std::move(program), data, &parameters, &transport, job.real,
           [&](int64_t batch, Box box, const at::Tensor& logits) {
             box[0] = box[0].shifted(batch * batch_size);

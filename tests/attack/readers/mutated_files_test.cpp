@@ -13,7 +13,7 @@
 #include "tessera/checkpoint/weights.h"
 #include "tessera/config/config_layer.h"
 #include "tessera/config/train_config.h"
-#include "tessera/data/npy.h"
+#include "tessera/data/array_reader.h"
 #include "tessera/data/npy_dataset.h"
 #include "tessera/data/npy_writer.h"
 #include "tessera/graph/checksum.h"
@@ -70,7 +70,7 @@ class MutatedFiles : public ::testing::Test {
   std::string file(const std::string& name) const { return folder_ / name; }
 
   void add_npy() {
-    const auto bytes_of = [&](NpyType type, const Shape& shape) {
+    const auto bytes_of = [&](PixelType type, const Shape& shape) {
       const std::string path = file("made.npy");
       auto writer = NpyWriter::create(path, type, shape);
       writer->write(Box::whole(shape), at::ones(shape, at::kLong));
@@ -79,18 +79,18 @@ class MutatedFiles : public ::testing::Test {
     };
     surfaces_.push_back({"npy array",
                          file("a.npy"),
-                         {bytes_of(NpyType::kFloat32, {2, 1, 4, 5}),
-                          bytes_of(NpyType::kUint8, {2, 4, 5}), bytes_of(NpyType::kInt64, {7})},
+                         {bytes_of(PixelType::kFloat32, {2, 1, 4, 5}),
+                          bytes_of(PixelType::kUint8, {2, 4, 5}), bytes_of(PixelType::kInt64, {7})},
                          [this] {
-                           const NpyArray array(file("a.npy"));
+                           const ArrayReader array(file("a.npy"));
                            const Box whole = Box::whole(array.shape());
                            if (!whole.empty()) array.read(whole, at::empty(array.shape()));
                          }});
-    bytes_of(NpyType::kFloat32, {2, 1, 4, 5});
+    bytes_of(PixelType::kFloat32, {2, 1, 4, 5});
     std::rename(file("made.npy").c_str(), file("images.npy").c_str());
     surfaces_.push_back({"npy labels",
                          file("targets.npy"),
-                         {bytes_of(NpyType::kUint8, {2, 4, 5}), bytes_of(NpyType::kInt64, {2})},
+                         {bytes_of(PixelType::kUint8, {2, 4, 5}), bytes_of(PixelType::kInt64, {2})},
                          [this] {
                            const auto data = open_npy_dataset(
                                file("images.npy") + "," + file("targets.npy"), {}, 0);

@@ -24,8 +24,8 @@ class OneOddLabel final : public Dataset {
   Shape image_shape() const override { return {1, kRows, kColumns}; }
   int64_t num_classes() const override { return 3; }
   bool per_pixel() const override { return true; }
-  void load_image(int64_t, const Box&, at::Tensor target) const override { target.zero_(); }
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_image(Sample, const Box&, at::Tensor target) const override { target.zero_(); }
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
     labels_read += box.volume();
     target.zero_();
     if (sample != odd_sample_ || !box[0].contains(kRows - 1)) return;

@@ -109,12 +109,12 @@ class Doubled final : public Dataset {
   bool per_pixel() const override { return true; }
   bool real_targets() const override { return true; }
   Shape target_shape() const override { return image_shape(); }
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override {
     const at::Tensor row = at::arange(box[1].begin, box[1].end, at::kDouble).unsqueeze(1);
     const at::Tensor column = at::arange(box[2].begin, box[2].end, at::kDouble).unsqueeze(0);
     target.copy_(at::sin(row + 2 * column + static_cast<double>(sample)).unsqueeze(0));
   }
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
     load_image(sample, box, target);
     target.mul_(2);
   }

@@ -20,12 +20,12 @@ class Rows final : public Dataset {
   int64_t num_classes() const override { return 5; }
   bool per_pixel() const override { return !shape_.empty(); }
   Shape target_shape() const override { return shape_; }
-  void load_image(int64_t, const Box&, at::Tensor) const override {}
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_image(Sample, const Box&, at::Tensor) const override {}
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
     if (sample == bad_) throw_error<InvalidInput>("sample {} cannot be read", sample);
     if (shape_.empty()) return void(target.fill_(sample % 5));
     const at::Tensor rows = at::arange(box[0].begin, box[0].end, at::kLong);
-    target.copy_(((rows + sample) % 5).unsqueeze(1).expand_as(target));
+    target.copy_(((rows + sample.index) % 5).unsqueeze(1).expand_as(target));
     if (box[1].begin == 0) target.select(1, 0).fill_(kIgnoreLabel);
   }
   int64_t bad_ = -1;

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "tessera/base/error.h"
-#include "tessera/data/npy.h"
+#include "tessera/data/array_reader.h"
 #include "tests/unit/data/npy_bytes.h"
 #include "tests/unit/geometry/random_layout.h"
 
@@ -35,13 +35,13 @@ TEST(NpyWriter, BoxesOfManyRanksMakeTheWhole) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     const std::string path = folder.file("out.npy");
-    const auto creator = NpyWriter::create(path, NpyType::kUint8, shape);
+    const auto creator = NpyWriter::create(path, PixelType::kUint8, shape);
     const std::string name = creator->temporary_name();
     const auto pieces = random_bisection(random, shape, 6);
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < 6; ++rank)
       ranks.emplace_back([&, rank] {
-        const auto writer = NpyWriter::join(path, name, NpyType::kUint8, shape);
+        const auto writer = NpyWriter::join(path, name, PixelType::kUint8, shape);
         for (const Piece& piece : pieces)
           if (piece.rank == rank && !piece.box.empty())
             writer->write(piece.box, part_of(classes, piece.box));
@@ -49,8 +49,8 @@ TEST(NpyWriter, BoxesOfManyRanksMakeTheWhole) {
       });
     for (std::thread& rank : ranks) rank.join();
     creator->commit();
-    const NpyArray array(path);
-    EXPECT_EQ(array.type(), NpyType::kUint8);
+    const ArrayReader array(path);
+    EXPECT_EQ(array.type(), PixelType::kUint8);
     at::Tensor read = at::empty(shape, at::kLong);
     array.read(Box::whole(shape), read);
     EXPECT_TRUE(read.equal(classes)) << "seed " << seed;
@@ -59,18 +59,19 @@ TEST(NpyWriter, BoxesOfManyRanksMakeTheWhole) {
 
 TEST(NpyWriter, EveryTypeReadsBack) {
   const ScratchFolder folder;
-  for (const NpyType type : {NpyType::kFloat32, NpyType::kFloat64, NpyType::kUint8,
-                             NpyType::kUint16, NpyType::kInt16, NpyType::kInt32, NpyType::kInt64}) {
+  for (const PixelType type :
+       {PixelType::kFloat32, PixelType::kFloat64, PixelType::kUint8, PixelType::kUint16,
+        PixelType::kInt16, PixelType::kInt32, PixelType::kInt64}) {
     const auto writer = NpyWriter::create(folder.file("a.npy"), type, {2, 3});
-    const bool real = type == NpyType::kFloat32 || type == NpyType::kFloat64;
+    const bool real = type == PixelType::kFloat32 || type == PixelType::kFloat64;
     const at::Tensor values = at::arange(6, real ? at::kFloat : at::kLong).view({2, 3}).t();
     writer->write(Box::whole({2, 3}), values.contiguous().view({2, 3}));
     writer->write({{0, 1}, {1, 3}}, values.narrow(0, 0, 2).narrow(1, 0, 1).t());  // strided
     writer->commit();
     at::Tensor read = at::empty({2, 3}, at::kDouble);
-    NpyArray(folder.file("a.npy")).read(Box::whole({2, 3}), read);
+    ArrayReader(folder.file("a.npy")).read(Box::whole({2, 3}), read);
     EXPECT_TRUE(read.equal(at::tensor({0., 0., 1., 4., 2., 5.}, at::kDouble).view({2, 3})))
-        << npy_type_name(type);
+        << name_of(type);
   }
 }
 
@@ -79,7 +80,7 @@ TEST(NpyWriter, TheNameAppearsWithCommitOnly) {
   const std::string path = folder.file("out.npy");
   write_bytes(path, "old");
   {
-    const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
+    const auto writer = NpyWriter::create(path, PixelType::kFloat32, {100});
     writer->write(Box::whole({100}), at::ones({100}));
     EXPECT_EQ(read_bytes(path), "old");
     EXPECT_TRUE(fs::exists(writer->temporary_name()));
@@ -88,9 +89,9 @@ TEST(NpyWriter, TheNameAppearsWithCommitOnly) {
   EXPECT_EQ(names_in(folder.path()), Names{"out.npy"});
   const std::string left_by_a_killed_run = folder.file(".out.npy.0123456789abcdef.writing");
   write_bytes(left_by_a_killed_run, std::string(100000, 'x'));
-  const auto writer = NpyWriter::create(path, NpyType::kFloat32, {100});
+  const auto writer = NpyWriter::create(path, PixelType::kFloat32, {100});
   writer->commit();
-  EXPECT_EQ(NpyArray(path).shape(), Shape{100});
+  EXPECT_EQ(ArrayReader(path).shape(), Shape{100});
   EXPECT_EQ(names_in(folder.path()), Names{"out.npy"});
   EXPECT_THROW(writer->commit(), InternalError);
 }
@@ -99,10 +100,10 @@ TEST(NpyWriter, AGuestLeavesTheFileAlone) {
   const ScratchFolder folder;
   const std::string path = folder.file("out.npy");
   const auto join = [&](const std::string& name) {
-    return NpyWriter::join(path, name, NpyType::kUint8, {4});
+    return NpyWriter::join(path, name, PixelType::kUint8, {4});
   };
   expect_refusal([&] { join(folder.file("none")); }, "a folder that all machines share");
-  const auto creator = NpyWriter::create(path, NpyType::kUint8, {4});
+  const auto creator = NpyWriter::create(path, PixelType::kUint8, {4});
   {
     const auto guest = join(creator->temporary_name());
     EXPECT_EQ(guest->shape(), Shape{4});
@@ -113,16 +114,16 @@ TEST(NpyWriter, AGuestLeavesTheFileAlone) {
 
 TEST(NpyWriter, ASecondCreatorIsRefused) {
   const ScratchFolder folder;
-  const auto creator = NpyWriter::create(folder.file("out.npy"), NpyType::kUint8, {4});
-  expect_refusal([&] { NpyWriter::create(folder.file("out.npy"), NpyType::kUint8, {4}); },
+  const auto creator = NpyWriter::create(folder.file("out.npy"), PixelType::kUint8, {4});
+  expect_refusal([&] { NpyWriter::create(folder.file("out.npy"), PixelType::kUint8, {4}); },
                  "another process is writing it");
   creator->commit();
-  EXPECT_EQ(NpyArray(folder.file("out.npy")).shape(), Shape{4});
+  EXPECT_EQ(ArrayReader(folder.file("out.npy")).shape(), Shape{4});
 }
 
 TEST(NpyWriter, NumbersThatDoNotFitAreRefused) {
   const ScratchFolder folder;
-  const auto writer = NpyWriter::create(folder.file("a.npy"), NpyType::kUint8, {2});
+  const auto writer = NpyWriter::create(folder.file("a.npy"), PixelType::kUint8, {2});
   EXPECT_NE(message_of<InvalidInput>([&] {
               writer->write(Box::whole({2}), at::tensor({0, 256}, at::kLong));
             }).find("256 does not fit"),
@@ -136,11 +137,11 @@ TEST(NpyWriter, ADiskWithoutRoomIsAnErrorBeforeAnythingIsWritten) {
   const ScratchFolder folder;
   const std::string path = folder.file("out.npy");
   const std::string message = message_of<InvalidInput>(
-      [&] { NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 50}); });
+      [&] { NpyWriter::create(path, PixelType::kFloat32, {int64_t{1} << 50}); });
   EXPECT_NE(message.find("free some space"), std::string::npos) << message;
   EXPECT_TRUE(fs::is_empty(folder.path()));
-  EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {int64_t{1} << 62}), InvalidInput);
-  EXPECT_THROW(NpyWriter::create(path, NpyType::kFloat32, {-1}), InvalidInput);
+  EXPECT_THROW(NpyWriter::create(path, PixelType::kFloat32, {int64_t{1} << 62}), InvalidInput);
+  EXPECT_THROW(NpyWriter::create(path, PixelType::kFloat32, {-1}), InvalidInput);
 }
 
 // The system refuses to let the file grow, as it does on a full disk or beyond a quota.
@@ -152,7 +153,7 @@ TEST(NpyWriter, AFailureToReserveIsAnErrorAndNoSignal) {
   const auto old_handler = signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string message = message_of<InvalidInput>(
-      [&] { NpyWriter::create(folder.file("out.npy"), NpyType::kFloat32, {100000}); });
+      [&] { NpyWriter::create(folder.file("out.npy"), PixelType::kFloat32, {100000}); });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, old_handler);
   EXPECT_NE(message.find("cannot reserve space"), std::string::npos) << message;
@@ -162,11 +163,12 @@ TEST(NpyWriter, AFailureToReserveIsAnErrorAndNoSignal) {
 TEST(NpyWriter, AFolderThatIsNotThere) {
   const ScratchFolder folder;
   EXPECT_NE(message_of<InvalidInput>([&] {
-              NpyWriter::create(folder.file("none/out.npy"), NpyType::kUint8, {2});
+              NpyWriter::create(folder.file("none/out.npy"), PixelType::kUint8, {2});
             }).find("No such file or directory"),
             std::string::npos);
   write_bytes(folder.file("plain"), "");
-  EXPECT_THROW(NpyWriter::create(folder.file("plain/out.npy"), NpyType::kUint8, {2}), InvalidInput);
+  EXPECT_THROW(NpyWriter::create(folder.file("plain/out.npy"), PixelType::kUint8, {2}),
+               InvalidInput);
 }
 
 }  // namespace

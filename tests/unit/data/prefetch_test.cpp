@@ -29,13 +29,13 @@ class Watched : public Dataset {
   Shape image_shape() const override { return source_->image_shape(); }
   int64_t num_classes() const override { return source_->num_classes(); }
   bool per_pixel() const override { return source_->per_pixel(); }
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override {
     ++num_loads;
     if (gate.valid()) gate.wait();
     if (sample == bad_sample) throw_error<InvalidInput>("sample {} is bad", sample);
     source_->load_image(sample, box, target);
   }
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
     source_->load_target(sample, box, target);
   }
 

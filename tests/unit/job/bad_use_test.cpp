@@ -43,8 +43,8 @@ class LargerImages final : public Dataset {
   Shape image_shape() const override { return {1, 2 * kImageRows, 2 * kImageColumns}; }
   int64_t num_classes() const override { return 2; }
   bool per_pixel() const override { return true; }
-  void load_image(int64_t, const Box&, at::Tensor target) const override { target.zero_(); }
-  void load_target(int64_t, const Box&, at::Tensor target) const override { target.zero_(); }
+  void load_image(Sample, const Box&, at::Tensor target) const override { target.zero_(); }
+  void load_target(Sample, const Box&, at::Tensor target) const override { target.zero_(); }
 };
 
 /// A class map of the images' corners would look like a result.

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/checkpoint/weights.h"
-#include "tessera/data/npy.h"
+#include "tessera/data/array_reader.h"
 #include "tessera/graph/reference.h"
 #include "tests/unit/job/small_job.h"
 #include "tests/unit/refusal.h"
@@ -35,7 +35,7 @@ at::Tensor expected_logits() {
 }
 
 at::Tensor read(const std::string& path, at::ScalarType type) {
-  const NpyArray file(path);
+  const ArrayReader file(path);
   const at::Tensor whole = at::empty(file.shape(), type);
   file.read(Box::whole(file.shape()), whole);
   return whole;

@@ -32,10 +32,10 @@ class FewPositive final : public Dataset {
   Shape image_shape() const override { return waves_.image_shape(); }
   int64_t num_classes() const override { return 2; }
   bool per_pixel() const override { return true; }
-  void load_image(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_image(Sample sample, const Box& box, at::Tensor target) const override {
     waves_.load_image(sample, box, target);
   }
-  void load_target(int64_t sample, const Box& box, at::Tensor target) const override {
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
     at::Tensor image = at::empty({1, box[0].size(), box[1].size()}, at::kDouble);
     waves_.load_image(sample, {{0, 1}, box[0], box[1]}, image);
     target.copy_(image[0].gt(threshold_));

@@ -1,4 +1,4 @@
-#include "tessera/data/npy_dictionary.h"
+#include "tessera/images/npy_dictionary.h"
 
 #include <charconv>
 #include <set>

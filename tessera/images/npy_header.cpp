@@ -1,4 +1,4 @@
-#include "tessera/data/npy_header.h"
+#include "tessera/images/npy_header.h"
 
 #include <algorithm>
 #include <array>
@@ -6,59 +6,51 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
-#include "tessera/data/npy_dictionary.h"
+#include "tessera/images/npy_dictionary.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
-struct TypeName {
-  NpyType type;
-  const char* name;
-  int64_t bytes;
+/// NumPy's letter for the kind of a number and its bytes, after the letter of the byte order.
+struct TypeCode {
+  PixelType type;
+  std::string_view code;
 };
 
-constexpr std::array<TypeName, 7> kTypes{{{NpyType::kFloat32, "<f4", 4},
-                                          {NpyType::kFloat64, "<f8", 8},
-                                          {NpyType::kUint8, "|u1", 1},
-                                          {NpyType::kUint16, "<u2", 2},
-                                          {NpyType::kInt16, "<i2", 2},
-                                          {NpyType::kInt32, "<i4", 4},
-                                          {NpyType::kInt64, "<i8", 8}}};
+constexpr std::array<TypeCode, 12> kTypeCodes{{{PixelType::kFloat16, "f2"},
+                                               {PixelType::kFloat32, "f4"},
+                                               {PixelType::kFloat64, "f8"},
+                                               {PixelType::kUint8, "u1"},
+                                               {PixelType::kUint8, "b1"},
+                                               {PixelType::kInt8, "i1"},
+                                               {PixelType::kUint16, "u2"},
+                                               {PixelType::kInt16, "i2"},
+                                               {PixelType::kUint32, "u4"},
+                                               {PixelType::kInt32, "i4"},
+                                               {PixelType::kUint64, "u8"},
+                                               {PixelType::kInt64, "i8"}}};
 
-const TypeName& entry(NpyType type) {
-  return *std::find_if(kTypes.begin(), kTypes.end(),
-                       [&](const TypeName& known) { return known.type == type; });
-}
-
-NpyType type_called(const std::string& descr, const std::string& file) {
-  for (const TypeName& known : kTypes)
-    if (descr == known.name) return known.type;
-  if (descr == "<u1") return NpyType::kUint8;
-  if (descr.size() > 1 && descr[0] == '>')
-    throw_error<InvalidInput>(
-        "[npy] {}: type '{}' is big endian; store little endian, such as array.astype('<{}')", file,
-        descr, descr.substr(1));
+/// Sets type and byte order.
+void take_type(const std::string& descr, const std::string& file, FlatLayout* layout) {
+  const std::string_view order = "<>|=";
+  if (descr.size() == 3 && order.find(descr[0]) != std::string_view::npos) {
+    layout->swap_bytes = descr[0] == '>' && descr[2] != '1';
+    for (const TypeCode& known : kTypeCodes)
+      if (std::string_view(descr).substr(1) == known.code) {
+        layout->type = known.type;
+        return;
+      }
+  }
   if (descr.find('O') != std::string::npos)
     throw_error<InvalidInput>(
         "[npy] {}: type '{}' holds Python objects; store numbers, such as array.astype('<f4')",
         file, descr);
   throw_error<InvalidInput>(
-      "[npy] {}: type '{}' is not supported; use <f4, <f8, |u1, <u2, <i2, <i4 or <i8", file, descr);
-}
-
-/// Bytes of the elements; refuses what no file can hold.
-int64_t checked_bytes(const Shape& shape, int64_t element_bytes, const std::string& file) {
-  int64_t bytes = element_bytes;
-  for (int64_t size : shape) {
-    if (size < 0)
-      throw_error<InvalidInput>("[npy] {}: shape {} has a negative size", file, to_string(shape));
-    if (__builtin_mul_overflow(bytes, size, &bytes))
-      throw_error<InvalidInput>("[npy] {}: shape {} has more bytes than 64 bits count", file,
-                                to_string(shape));
-  }
-  return bytes;
+      "[npy] {}: type '{}' is not supported; use floats of 2, 4 or 8 bytes, integers of 1, 2, 4 or "
+      "8 bytes, or bool",
+      file, descr);
 }
 
 /// Where the dictionary lies, from the fixed bytes at the beginning.
@@ -87,17 +79,8 @@ Range dictionary_range(const char* data, int64_t size, const std::string& file) 
 
 }  // namespace
 
-int64_t npy_element_bytes(NpyType type) { return entry(type).bytes; }
-const char* npy_type_name(NpyType type) { return entry(type).name; }
-
-int64_t NpyHeader::num_elements() const {
-  int64_t count = 1;
-  for (int64_t size : shape) count *= size;
-  return count;
-}
-
-NpyHeader parse_npy_header(const char* data, int64_t size, int64_t file_bytes,
-                           const std::string& name) {
+FlatLayout parse_npy_header(const char* data, int64_t size, int64_t file_bytes,
+                            const std::string& name) {
   const Range text = dictionary_range(data, size, name);
   if (text.end > file_bytes)
     throw_error<InvalidInput>(
@@ -110,28 +93,31 @@ NpyHeader parse_npy_header(const char* data, int64_t size, int64_t file_bytes,
         name, text.size(), size);
   const NpyDictionary dictionary = parse_npy_dictionary(
       std::string_view(data + text.begin, static_cast<size_t>(text.size())), name);
-  if (dictionary.fortran_order)
-    throw_error<InvalidInput>(
-        "[npy] {}: the array is in Fortran order; store numpy.ascontiguousarray(array)", name);
   if (dictionary.shape.size() > static_cast<size_t>(Box::kMaxAxes))
     throw_error<InvalidInput>("[npy] {}: shape {} has {} axes; at most {} are supported", name,
                               to_string(dictionary.shape), dictionary.shape.size(),
                               int{Box::kMaxAxes});
-  NpyHeader header{type_called(dictionary.descr, name), dictionary.shape, text.end};
-  const int64_t expected = checked_bytes(header.shape, npy_element_bytes(header.type), name);
+  FlatLayout layout;
+  layout.offset = text.end;
+  layout.shape = dictionary.shape;
+  layout.fortran_order = dictionary.fortran_order;
+  take_type(dictionary.descr, name, &layout);
+  const int64_t expected = checked_array_bytes(layout.shape, layout.type, "npy", name);
   if (file_bytes - text.end != expected)
     throw_error<InvalidInput>(
         "[npy] {}: shape {} of {} needs {} bytes of data, the file has {}; it is {}", name,
-        to_string(header.shape), npy_type_name(header.type), expected, file_bytes - text.end,
+        to_string(layout.shape), name_of(layout.type), expected, file_bytes - text.end,
         file_bytes - text.end < expected ? "truncated" : "not a single array, or corrupt");
-  return header;
+  return layout;
 }
 
-std::string format_npy_header(const NpyHeader& header) {
-  std::string shape;
-  for (int64_t size : header.shape) shape += fmt::format("{}, ", size);
-  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                       npy_type_name(header.type), shape);
+std::string format_npy_header(PixelType type, const Shape& shape) {
+  std::string sizes;
+  for (int64_t size : shape) sizes += fmt::format("{}, ", size);
+  const auto known = std::ranges::find(kTypeCodes, type, &TypeCode::type);
+  std::string dictionary =
+      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                  bytes_of(type) == 1 ? '|' : '<', known->code, sizes);
   const size_t prefix = kMagic.size() + 4;
   const size_t total = (prefix + dictionary.size() + 1 + 63) / 64 * 64;
   dictionary.resize(total - prefix - 1, ' ');
