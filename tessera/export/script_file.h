@@ -14,8 +14,9 @@
 
 namespace tessera {
 
-/// Atomically, in the element type of `values`, which are as Graph::parameters(). Throws as
-/// check_exportable() does.
+/// Atomically, in the element type of `values`, which are as Graph::parameters(). Names become
+/// attributes in Python: a part between dots is not one of its words ("class"), which PyTorch would
+/// not read back. Throws as check_exportable() does.
 void export_torchscript(const std::string& path, const Graph& graph,
                         const std::vector<at::Tensor>& values);
 

@@ -248,7 +248,7 @@ class Pointwise final : public Op {
     return entry_.reference(args.inputs[0], options_);
   }
 
-  /// The activations of the zoo; their kind is the name of PyTorch's function.
+  /// Of the zoo's activations.
   std::optional<std::string> script(const ScriptArgs& args) const override {
     if (options_.function == F::kSigmoid) return script_call("torch.sigmoid", args.inputs);
     if (options_.function == F::kHardtanh && std::isfinite(options_.a) && std::isfinite(options_.b))

@@ -232,6 +232,11 @@ TEST(OperatorScript, WhatHasNoFormIsRefusedByItsName) {
                     return pointwise(graph, x, "act", {PointwiseFunction::kSilu});
                   }),
                   "[act] silu has no form"));
+  EXPECT_TRUE(has(refused([](Graph& graph, ValueId x) {
+                    const ValueId other = graph.add_input("other", graph.type(x));
+                    return arithmetic(graph, x, other, "sum", Arithmetic::kAdd);
+                  }),
+                  "[export] the network has 2 inputs"));
 }
 
 }  // namespace
