@@ -245,7 +245,7 @@ void add_verify(CLI::App& app, int* exit_code) {
   command
       ->add_option("--save-weights", options->weight_file,
                    "file for the placement's weights after the last step: .safetensors, or .pt "
-                   "for a model from a .pt file")
+                   "for the whole model, as torch.jit.load takes it")
       ->group("Comparison from outside");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }

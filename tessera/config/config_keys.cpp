@@ -45,10 +45,10 @@ Keys model_keys() {
       key("--freeze", "freeze",
           "weights that stay as they are, by patterns of their names: enc1.*,*.norm?.*",
           &Config::freeze),
-      conduct(
-          key("--save-weights", "save_weights",
-              "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
-              &Config::save_weights))};
+      conduct(key("--save-weights", "save_weights",
+                  "file for the weights at the end: .safetensors, or .pt for the whole model, as "
+                  "torch.jit.load takes it",
+                  &Config::save_weights))};
 }
 
 Keys data_keys() {

@@ -120,6 +120,12 @@ ValueId Graph::add_node(const std::string& name, std::shared_ptr<const Op> op,
   return nodes_.back().output;
 }
 
+void Graph::set_size_rule(ValueId value, const SizeRule& rule) {
+  TESSERA_CHECK(rule.like >= 0 && rule.like < value, "{} cannot have the size of value {}",
+                values_[value].name, rule.like);
+  values_[value].size_rule = rule;
+}
+
 void Graph::mark_output(ValueId value) { outputs_.push_back(value); }
 
 int64_t Graph::num_trainable() const {

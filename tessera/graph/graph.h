@@ -55,11 +55,26 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
+/// A spatial size that holds for images of any size: `factor` times that of another value. A graph
+/// is that of one size and works with its numbers; a file for PyTorch must do with the rule.
+struct SizeRule {
+  enum class By {
+    kOperator,  // the value's operator was given its numbers by this rule
+    kPadding,   // zeros at the end of each axis, or a crop there; no operator, since here the sizes
+                // are equal
+  };
+
+  ValueId like = -1;  // computed before the value; -1: there is no rule
+  int64_t factor = 1;
+  By by = By::kOperator;
+};
+
 struct Value {
   std::string name;
   ValueType type;
   NodeId producer = -1;  // -1: an input of the graph
   std::vector<Use> uses;
+  SizeRule size_rule = {};
 };
 
 struct Node {
@@ -90,6 +105,7 @@ class Graph {
                    const std::vector<ValueId>& inputs,
                    const std::vector<ParameterId>& parameters = {},
                    const std::vector<ParameterId>& buffers = {});
+  void set_size_rule(ValueId value, const SizeRule& rule);
   /// A value that the user reads (logits). Losses are found by Op::is_loss().
   void mark_output(ValueId value);
 

@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@
 #include "tessera/graph/value_type.h"
 
 namespace tessera {
+
+struct ScriptArgs;  // script.h
 
 /// What a program runs of an operator.
 enum class Phase {
@@ -212,6 +215,12 @@ class Op {
   // Oracle.
 
   virtual at::Tensor reference(const ReferenceArgs& args) const = 0;
+
+  // PyTorch.
+
+  /// What it computes as an expression of TorchScript (script.h), at any size of the image; none
+  /// where it has no such form.
+  virtual std::optional<std::string> script(const ScriptArgs&) const { return std::nullopt; }
 };
 
 /// Stores the sum of the rows, added in their order, in `sum`, which is none of them.

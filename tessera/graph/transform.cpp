@@ -15,6 +15,16 @@ ValueType of_batch(ValueType type, int64_t batch) {
 
 std::optional<ValueId> plain_copy(Graph&, const Node&, const std::vector<ValueId>&) { return {}; }
 
+/// `ids`: the values of `result` that stand for those of `graph`.
+void copy_size_rules(const Graph& graph, const std::vector<ValueId>& ids, Graph* result) {
+  for (size_t value = 0; value < ids.size(); ++value) {
+    SizeRule rule = graph.values()[value].size_rule;
+    if (rule.like < 0 || ids[value] < 0 || ids[rule.like] < 0) continue;
+    rule.like = ids[rule.like];
+    result->set_size_rule(ids[value], rule);
+  }
+}
+
 /// In batches of `batch` samples.
 Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const ReplaceNode& replace,
            const std::vector<bool>& keep_input, int64_t batch) {
@@ -37,6 +47,7 @@ Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const R
         replaced ? *replaced
                  : result.add_node(node.name, node.op, inputs, node.parameters, node.buffers);
   }
+  copy_size_rules(graph, ids, &result);
   for (ValueId output : graph.outputs()) result.mark_output(ids[output]);
   return result;
 }

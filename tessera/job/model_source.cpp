@@ -4,6 +4,7 @@
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
 #include "tessera/checkpoint/weights.h"
+#include "tessera/export/script_file.h"
 #include "tessera/graph/transform.h"
 #include "tessera/import/import.h"
 #include "tessera/zoo/zoo.h"
@@ -71,19 +72,17 @@ LossOptions loss_options(const Graph& graph, const std::string& loss,
 
 void save_model_weights(const std::string& path, const LoadedModel& model,
                         const std::vector<at::Tensor>& values, int64_t steps) {
-  if (is_module_file(path))
+  if (!is_module_file(path))
+    save_weights(path, model.graph, values, model.ties);
+  else if (model.file.empty())
+    export_torchscript(path, model.graph, values);
+  else
     save_torchscript(model.file, path, model.graph, model.counters, values, steps,
                      without_filter(model.trusted));
-  else
-    save_weights(path, model.graph, values, model.ties);
 }
 
 void check_weights_path(const std::string& path, const LoadedModel& model) {
-  if (is_module_file(path) && model.file.empty())
-    throw_error<InvalidInput>(
-        "[--save-weights] {}: only a model that came from a .pt file goes back into one; give a "
-        "name that ends in .safetensors",
-        path);
+  if (is_module_file(path) && model.file.empty()) check_exportable(model.graph);
 }
 
 }  // namespace tessera

@@ -36,11 +36,12 @@ LossOptions loss_options(const Graph& graph, const std::string& loss,
                          const std::string& output_weights);
 
 /// Writes the weights (as graph.parameters()) after `steps` training steps: a path that ends in .pt
-/// gets the model's own file again, which PyTorch loads; others a safetensors file.
+/// gets the model's own file again, or that of a zoo model, which PyTorch loads; others a
+/// safetensors file.
 void save_model_weights(const std::string& path, const LoadedModel& model,
                         const std::vector<at::Tensor>& values, int64_t steps);
 
-/// Throws InvalidInput, before anything runs, where save_model_weights could not write that path.
+/// Throws Unsupported, before anything runs, where save_model_weights could not write that path.
 void check_weights_path(const std::string& path, const LoadedModel& model);
 
 }  // namespace tessera

@@ -35,6 +35,7 @@ ValueId gated(Graph& graph, ValueId skip, ValueId below, int64_t level) {
   x = pointwise(graph, x, gate + ".sigmoid", {.function = PointwiseFunction::kSigmoid});
   x = interpolate(graph, x, gate + ".resample",
                   {.mode = InterpolationMode::kLinear, .size = {shape[2], shape[3]}});
+  graph.set_size_rule(x, {.like = skip});
   return arithmetic(graph, skip, x, gate + ".multiply", Arithmetic::kMultiply);
 }
 

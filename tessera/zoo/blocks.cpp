@@ -53,7 +53,10 @@ ValueId fit_to(Graph& graph, ValueId x, ValueId like, const std::string& name) {
     options.high.push_back(wanted.axes[axis].size - type.axes[axis].size);
     differs = differs || options.high.back() != 0;
   }
-  return differs ? pad(graph, x, name, options) : x;
+  const ValueId fitted = differs ? pad(graph, x, name, options) : x;
+  const SizeRule::By by = differs ? SizeRule::By::kOperator : SizeRule::By::kPadding;
+  graph.set_size_rule(fitted, {.like = like, .by = by});
+  return fitted;
 }
 
 void finish_with_cross_entropy(Graph& graph, ValueId logits) {

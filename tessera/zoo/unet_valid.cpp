@@ -22,7 +22,9 @@ ValueId centre_crop(Graph& graph, ValueId skip, ValueId below, int64_t level) {
     options.low.push_back(-rest / 2);
     options.high.push_back(-rest / 2);
   }
-  return pad(graph, skip, fmt::format("crop{}", level), options);
+  const ValueId cropped = pad(graph, skip, fmt::format("crop{}", level), options);
+  graph.set_size_rule(cropped, {.like = below, .factor = 2});
+  return cropped;
 }
 
 /// The least size that leaves a pixel after all convolutions.

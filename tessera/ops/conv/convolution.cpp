@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/ops/conv/convolution_op.h"
 #include "tessera/ops/conv/linear.h"
 
@@ -41,17 +42,40 @@ class Convolution final : public ConvolutionOp {
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
-    std::vector<int64_t> padding;  // from the last axis to the first
+    return at::convolution(at::constant_pad_nd(args.inputs[0], padding_last_axis_first()),
+                           args.parameters[0], bias_ ? args.parameters[1] : at::Tensor(), stride_,
+                           no_padding_, dilation_, /*transposed=*/false, no_padding_,
+                           geometry_.groups);
+  }
+
+  /// PyTorch pads both ends alike; other padding comes first.
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    std::string x = args.inputs[0];
+    std::vector<int64_t> padding;
+    for (const Window& window : geometry_.windows)
+      if (window.pad_low == window.pad_high) padding.push_back(window.pad_low);
+    if (padding.size() < geometry_.windows.size()) {
+      x = script_call("torch.constant_pad_nd",
+                      {x, script_list(padding_last_axis_first()), script_real(0)});
+      padding = no_padding_;
+    }
+    return script_call(
+        fmt::format("torch.conv{}d", geometry_.windows.size()),
+        {x, args.parameters[0], script_or_none(args.parameters, 1), script_list(stride_),
+         script_list(padding), script_list(dilation_), std::to_string(geometry_.groups)});
+  }
+
+ private:
+  /// (low, high) of the last axis first, as PyTorch's padding takes them.
+  std::vector<int64_t> padding_last_axis_first() const {
+    std::vector<int64_t> padding;
     for (auto window = geometry_.windows.rbegin(); window != geometry_.windows.rend(); ++window) {
       padding.push_back(window->pad_low);
       padding.push_back(window->pad_high);
     }
-    return at::convolution(at::constant_pad_nd(args.inputs[0], padding), args.parameters[0],
-                           bias_ ? args.parameters[1] : at::Tensor(), stride_, no_padding_,
-                           dilation_, /*transposed=*/false, no_padding_, geometry_.groups);
+    return padding;
   }
 
- private:
   std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const KernelArgs& args,
                                                           std::array<bool, 3> wanted) const {
     return at::convolution_backward(args.grad_output.tensor, args.inputs[0].tensor,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/scratch.h"
 
 namespace tessera {
@@ -95,6 +96,15 @@ class Linear final : public Op {
     const at::Tensor y = at::linear(args.inputs[0].movedim(1, -1), args.parameters[0],
                                     options_.bias ? args.parameters[1] : at::Tensor());
     return y.movedim(-1, 1);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    const bool has_space = args.types->inputs[0].num_axes() > 2;
+    const std::string& x = args.inputs[0];
+    const std::string y =
+        script_call("torch.linear", {has_space ? script_call("torch.movedim", {x, "1", "-1"}) : x,
+                                     args.parameters[0], script_or_none(args.parameters, 1)});
+    return has_space ? script_call("torch.movedim", {y, "-1", "1"}) : y;
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/scratch.h"
 #include "tessera/ops/conv/convolution_op.h"
 #include "tessera/ops/conv/linear.h"
@@ -36,17 +37,27 @@ class TransposedConvolution final : public ConvolutionOp {
   void weight_gradient(KernelArgs& args) const override;
 
   at::Tensor reference(const ReferenceArgs& args) const override {
-    std::vector<int64_t> padding, output_padding;
-    for (const Window& window : geometry_.windows) {
-      padding.push_back(window.pad_low);
-      output_padding.push_back(window.output_padding);
-    }
     return at::convolution(args.inputs[0], args.parameters[0],
-                           bias_ ? args.parameters[1] : at::Tensor(), stride_, padding, dilation_,
-                           /*transposed=*/true, output_padding, geometry_.groups);
+                           bias_ ? args.parameters[1] : at::Tensor(), stride_,
+                           entries(&Window::pad_low), dilation_,
+                           /*transposed=*/true, entries(&Window::output_padding), geometry_.groups);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call(fmt::format("torch.conv_transpose{}d", geometry_.windows.size()),
+                       {args.inputs[0], args.parameters[0], script_or_none(args.parameters, 1),
+                        script_list(stride_), script_list(entries(&Window::pad_low)),
+                        script_list(entries(&Window::output_padding)),
+                        std::to_string(geometry_.groups), script_list(dilation_)});
   }
 
  private:
+  std::vector<int64_t> entries(int64_t Window::*of) const {
+    std::vector<int64_t> values;
+    for (const Window& window : geometry_.windows) values.push_back(window.*of);
+    return values;
+  }
+
   /// The outputs, in global coordinates, that the product of the inputs `in` covers.
   Box reached(const Box& in) const {
     Box box{in[0], {0, geometry_.out_channels}};

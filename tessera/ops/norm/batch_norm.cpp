@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/geometry/split.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/norm.h"
 
 namespace tessera {
@@ -178,6 +179,20 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     }
     y = y.view(x.sizes());
     return options_.activation == Activation::kRelu ? at::relu(y) : y;
+  }
+
+  /// Of the batch that it is given: there are no micro-batches.
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    const std::string by_batch = !uses_batch()       ? script_bool(false)
+                                 : !options_.running ? script_bool(true)
+                                                     : args.training();
+    const std::string y = script_call(
+        "torch.batch_norm",
+        {args.inputs[0], script_or_none(args.parameters, 0), script_or_none(args.parameters, 1),
+         script_or_none(args.buffers, 0), script_or_none(args.buffers, 1), by_batch,
+         script_real(options_.momentum), script_real(options_.epsilon),
+         /*cudnn_enabled=*/script_bool(true)});
+    return options_.activation == Activation::kRelu ? script_call("torch.relu", {y}) : y;
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "tessera/ops/norm/group_norm.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/ops/norm/norm.h"
 #include "tessera/ops/norm/sample_norm.h"
 
@@ -35,6 +36,13 @@ class GroupNorm final : public SampleNorm {
     return at::group_norm(with_one_spatial_axis(x), groups_, tensor_or_none(args.parameters, 0),
                           tensor_or_none(args.parameters, 1), epsilon(), /*cudnn_enabled=*/false)
         .view(x.sizes());
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call("torch.group_norm",
+                       {args.inputs[0], std::to_string(groups_), script_or_none(args.parameters, 0),
+                        script_or_none(args.parameters, 1), script_real(epsilon()),
+                        /*cudnn_enabled=*/script_bool(true)});
   }
 
  private:

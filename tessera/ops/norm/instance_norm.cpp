@@ -1,6 +1,7 @@
 #include "tessera/ops/norm/instance_norm.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/norm/norm.h"
 #include "tessera/ops/norm/sample_norm.h"
@@ -50,6 +51,16 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
                              tensor_or_none(args.buffers, 1), /*use_input_stats=*/true,
                              options_.momentum, options_.epsilon, /*cudnn_enabled=*/false)
         .view(x.sizes());
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call(
+        "torch.instance_norm",
+        {args.inputs[0], script_or_none(args.parameters, 0), script_or_none(args.parameters, 1),
+         script_or_none(args.buffers, 0), script_or_none(args.buffers, 1),
+         /*use_input_stats=*/options_.track_running ? args.training() : script_bool(true),
+         script_real(options_.momentum), script_real(options_.epsilon),
+         /*cudnn_enabled=*/script_bool(true)});
   }
 
  private:

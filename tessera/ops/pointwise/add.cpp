@@ -1,6 +1,7 @@
 #include "tessera/ops/pointwise/add.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 
 namespace tessera {
 namespace {
@@ -32,6 +33,10 @@ class Add : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     return args.inputs[0] + args.inputs[1];
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call("torch.add", args.inputs);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "tessera/ops/pointwise/arithmetic.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/arithmetic.h"
 #include "tessera/ops/pointwise/add.h"
 #include "tessera/ops/pointwise/broadcast.h"
@@ -65,6 +66,26 @@ class ArithmeticOp final : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     return reference_arithmetic(how_, args.inputs[0], args.inputs[1]);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    switch (how_) {
+      case Arithmetic::kAdd:
+        return script_call("torch.add", args.inputs);
+      case Arithmetic::kSubtract:
+        return script_call("torch.sub", args.inputs);
+      case Arithmetic::kMultiply:
+        return script_call("torch.mul", args.inputs);
+      case Arithmetic::kDivide:
+        return script_call("torch.div", args.inputs);
+      case Arithmetic::kMaximum:
+        return script_call("torch.maximum", args.inputs);
+      case Arithmetic::kMinimum:
+        return script_call("torch.minimum", args.inputs);
+      case Arithmetic::kFirstMaximum:
+        break;
+    }
+    return std::nullopt;
   }
 
  private:

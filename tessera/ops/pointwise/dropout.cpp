@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/random.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/cpu/rows.h"
 
 namespace tessera {
@@ -90,6 +91,14 @@ class Dropout : public Op {
     }
     const at::Tensor scaled = x * factor.to(x.scalar_type());
     return options_.form == DropForm::kZeros ? scaled : scaled + offset.to(x.scalar_type());
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    if (options_.unit != DropUnit::kElement || options_.form != DropForm::kZeros ||
+        options_.scale != 0)
+      return std::nullopt;
+    return script_call("torch.dropout",
+                       {args.inputs[0], script_real(options_.probability), args.training()});
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/cpu/dense_tiles.h"
 
 namespace tessera {
@@ -245,6 +246,15 @@ class Pointwise final : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     return entry_.reference(args.inputs[0], options_);
+  }
+
+  /// Of the zoo's activations.
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    if (options_.function == F::kSigmoid) return script_call("torch.sigmoid", args.inputs);
+    if (options_.function == F::kHardtanh && std::isfinite(options_.a) && std::isfinite(options_.b))
+      return script_call("torch.hardtanh",
+                         {args.inputs[0], script_real(options_.a), script_real(options_.b)});
+    return std::nullopt;
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "tessera/ops/pointwise/relu.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 
 namespace tessera {
 namespace {
@@ -31,6 +32,10 @@ class Relu : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     return at::relu(args.inputs[0]);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call("torch.relu", args.inputs);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/cpu/row_sum.h"
 #include "tessera/ops/pool/adaptive_geometry.h"
 #include "tessera/ops/pool/pool_loops.h"
@@ -176,6 +177,17 @@ class AdaptiveAveragePool final : public AdaptivePool {
     const Shape size = output_space(x);
     if (size.size() == 1) return at::adaptive_avg_pool1d(x, size);
     return size.size() == 2 ? at::adaptive_avg_pool2d(x, size) : at::adaptive_avg_pool3d(x, size);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    const int num_spatial = args.types->inputs[0].num_spatial();
+    std::vector<std::string> sizes;
+    const Shape named = geometry_.output_space(Shape(num_spatial, 0));
+    for (int index = 0; index < num_spatial; ++index)
+      sizes.push_back(named[index] > 0 ? std::to_string(named[index])
+                                       : fmt::format("{}.size({})", args.inputs[0], 2 + index));
+    return script_call(fmt::format("torch.adaptive_avg_pool{}d", num_spatial),
+                       {args.inputs[0], script_list(sizes)});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/ops/pool/pool_loops.h"
 
 namespace tessera {
@@ -162,6 +163,23 @@ class AveragePool final : public Op {
     const at::Tensor y =
         options.divisor_override > 0 ? average(options.divisor_override) : average();
     return num_spatial == 1 ? y.squeeze(2) : y;
+  }
+
+  /// None for a signal with a divisor of its own, which PyTorch does not have.
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    const int num_spatial = args.types->inputs[0].num_spatial();
+    const PoolOptions& options = geometry_.options();
+    std::vector<std::string> arguments{args.inputs[0],
+                                       script_list(geometry_.kernel(num_spatial)),
+                                       script_list(geometry_.stride(num_spatial)),
+                                       script_list(geometry_.padding(num_spatial)),
+                                       script_bool(options.ceil_mode),
+                                       script_bool(options.count_include_pad)};
+    if (options.divisor_override > 0) {
+      if (num_spatial == 1) return std::nullopt;
+      arguments.push_back(std::to_string(options.divisor_override));
+    }
+    return script_call(fmt::format("torch.avg_pool{}d", num_spatial), arguments);
   }
 
  private:

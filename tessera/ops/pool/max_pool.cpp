@@ -4,6 +4,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "tessera/graph/script.h"
 #include "tessera/ops/pool/pool_loops.h"
 
 namespace tessera {
@@ -136,6 +137,15 @@ class MaxPool final : public Op {
     return pool(x, geometry_.kernel(num_spatial), geometry_.stride(num_spatial),
                 geometry_.padding(num_spatial), geometry_.dilation(num_spatial),
                 geometry_.options().ceil_mode);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    const int num_spatial = args.types->inputs[0].num_spatial();
+    return script_call(
+        fmt::format("torch.max_pool{}d", num_spatial),
+        {args.inputs[0], script_list(geometry_.kernel(num_spatial)),
+         script_list(geometry_.stride(num_spatial)), script_list(geometry_.padding(num_spatial)),
+         script_list(geometry_.dilation(num_spatial)), script_bool(geometry_.options().ceil_mode)});
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 
 namespace tessera {
 namespace {
@@ -72,6 +73,12 @@ class SpatialReduction final : public Op {
       axes.push_back(axis);
     return is_mean() ? args.inputs[0].mean(axes, options_.keep_axes)
                      : args.inputs[0].sum(axes, options_.keep_axes);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call(is_mean() ? "torch.mean" : "torch.sum",
+                       {args.inputs[0], script_list(reduced_axes(args.types->inputs[0])),
+                        script_bool(options_.keep_axes)});
   }
 
   bool reduces_whole_space() const { return options_.axes.empty(); }

@@ -1,6 +1,7 @@
 #include "tessera/ops/shape/concat.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 
 namespace tessera {
 namespace {
@@ -59,6 +60,10 @@ class Concat final : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     return at::cat(args.inputs, axis_);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call("torch.cat", {script_list(args.inputs), std::to_string(axis_)});
   }
 
  private:

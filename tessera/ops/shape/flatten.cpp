@@ -1,6 +1,7 @@
 #include "tessera/ops/shape/flatten.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 
 namespace tessera {
 namespace {
@@ -41,6 +42,10 @@ class Flatten final : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     return at::flatten(args.inputs[0], 1);
+  }
+
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    return script_call("torch.flatten", {args.inputs[0], "1"});
   }
 };
 

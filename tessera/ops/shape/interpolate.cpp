@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/kernels/interpolate.h"
 
 namespace tessera {
@@ -117,7 +118,40 @@ class Interpolate final : public Op {
     return at::upsample_trilinear3d(x, size, aligned, scale[0], scale[1], scale[2]);
   }
 
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    if (options_.recompute_scale_factor) return std::nullopt;
+    const int num_spatial = args.types->inputs[0].num_spatial();
+    std::vector<std::string> sizes = args.size, scales;
+    for (int index = 0; index < num_spatial; ++index) {
+      if (!options_.scale.empty())
+        scales.push_back(script_real(entry(options_.scale, index)));
+      else if (args.size.empty())
+        sizes.push_back(std::to_string(entry(options_.size, index)));
+    }
+    std::vector<std::string> arguments{args.inputs[0],
+                                       scales.empty() ? script_list(sizes) : "None"};
+    if (!is_nearest(options_.mode))
+      arguments.push_back(script_bool(options_.corners == Corners::kAligned));
+    arguments.push_back(scales.empty() ? "None" : script_list(scales));
+    return script_call(builtin_name(num_spatial), arguments);
+  }
+
  private:
+  std::string builtin_name(int num_spatial) const {
+    constexpr const char* kLinear[] = {"linear", "bilinear", "trilinear"};
+    switch (options_.mode) {
+      case InterpolationMode::kNearest:
+        return fmt::format("torch.upsample_nearest{}d", num_spatial);
+      case InterpolationMode::kNearestExact:
+        return fmt::format("torch._upsample_nearest_exact{}d", num_spatial);
+      case InterpolationMode::kLinear:
+        return fmt::format("torch.upsample_{}{}d", kLinear[num_spatial - 1], num_spatial);
+      case InterpolationMode::kCubic:
+        return fmt::format("torch.upsample_bicubic{}d", num_spatial);
+    }
+    throw_error<InternalError>("interpolation {} is unknown", static_cast<int>(options_.mode));
+  }
+
   /// PyTorch's float64 kernels round coordinates in different ways, contiguous or channels last,
   /// forward or backward. Its kernels along one axis say which element a network in use reads.
   at::Tensor nearest_reference(at::Tensor x, const std::vector<int64_t>& sizes,

@@ -1,8 +1,10 @@
 #include "tessera/ops/shape/pad.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/script.h"
 #include "tessera/ops/shape/circular_pad.h"
 
 namespace tessera {
@@ -155,6 +157,14 @@ class Pad final : public Op {
     return at::pad(args.inputs[0], padding, name_of(options_.mode));
   }
 
+  std::optional<std::string> script(const ScriptArgs& args) const override {
+    if (options_.mode != Mode::kConstant || !std::isfinite(options_.value)) return std::nullopt;
+    if (!args.size.empty()) return script_by_size(args);
+    return script_call(
+        "torch.constant_pad_nd",
+        {args.inputs[0], script_list(last_axis_first(options_)), script_real(options_.value)});
+  }
+
  private:
   /// The segments of `out` along an axis that are not empty, the image first: its gradient is
   /// stored, and those of the borders are added to it.
@@ -198,6 +208,16 @@ class Pad final : public Op {
     return parts;
   }
 
+  /// Numbers at the end alone, or alike at both ends, are those of a rule for the size.
+  std::optional<std::string> script_by_size(const ScriptArgs& args) const {
+    const std::vector<int64_t> zeros(options_.low.size(), 0);
+    if (options_.low == zeros)
+      return padded_script(args.inputs[0], args.size, PadWhere::kEnd, options_.value);
+    if (options_.low == options_.high)
+      return padded_script(args.inputs[0], args.size, PadWhere::kBothEnds, options_.value);
+    return std::nullopt;
+  }
+
   PadOptions options_;
 };
 
@@ -219,6 +239,18 @@ ValueId pad_around(Graph& graph, ValueId x, const std::string& name, const PadOp
 }
 
 }  // namespace
+
+std::string padded_script(const std::string& x, const std::vector<std::string>& size,
+                          PadWhere where, double value) {
+  std::vector<std::string> padding;  // of the last axis first
+  for (size_t i = size.size(); i-- > 0;) {
+    const std::string missing = fmt::format("{} - {}.size({})", size[i], x, 2 + i);
+    const std::string half = fmt::format("({}) // 2", missing);
+    padding.push_back(where == PadWhere::kEnd ? "0" : half);
+    padding.push_back(where == PadWhere::kEnd ? missing : half);
+  }
+  return script_call("torch.constant_pad_nd", {x, script_list(padding), script_real(value)});
+}
 
 ValueId pad(Graph& graph, ValueId x, const std::string& name, const PadOptions& options) {
   if (options.mode == Mode::kCircular) return pad_around(graph, x, name, options);

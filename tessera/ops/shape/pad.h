@@ -29,4 +29,10 @@ struct PadOptions {
 /// Circular padding is one node for each padded axis, and none where nothing is padded.
 ValueId pad(Graph& graph, ValueId x, const std::string& name, const PadOptions& options);
 
+/// Constant padding of the image `x` to the spatial sizes `size`, or a crop to them, as an
+/// expression of TorchScript (script.h); all names are expressions.
+enum class PadWhere { kEnd, kBothEnds };
+std::string padded_script(const std::string& x, const std::vector<std::string>& size,
+                          PadWhere where, double value = 0);
+
 }  // namespace tessera

@@ -172,9 +172,6 @@ TEST(ResolveTraining, RefusesWhatOnlyShowsAtTheEndOfARun) {
   TrainConfig config;
   config.model = "unet2d:base=2,depth=2,classes=3";
   config.input = "2x3x16x16";
-  config.save_weights = "unet.pt";
-  expect_refusal([&] { resolve_training(config); }, "[--save-weights] unet.pt");
-  config.save_weights = "";
   config.loss = "cross_entropy:ignore_index=255";
   expect_refusal([&] { resolve_training(config); }, "ignores the label 255");
 }
