@@ -63,9 +63,7 @@ TensorPointer sum_of_parts(Call& call, const TensorPointer& x, const std::vector
     ViewDigits& list = reduced[axis] ? gone : stay;
     list.insert(list.end(), x->view[axis].begin(), x->view[axis].end());
   }
-  std::vector<ViewDigits> axes;
-  for (int axis = 0; axis < call.type(x->value).num_axes(); ++axis)
-    axes.push_back(digits_along(stay, axis));
+  const std::vector<ViewDigits> axes = digits_by_axis(stay, call.type(x->value).num_axes());
   auto sum = make_tensor(x->value, reduced_view(x->view, reduced, keep));
   arrange(call.graph(), *sum, axes, call.name("sum"), gone);
   const int64_t count = size_of(gone);

@@ -29,12 +29,9 @@ void make_sliceable(Call& call, TensorSymbol& x, int axis) {
     call.image(x);
     return;
   }
-  std::vector<ViewDigits> axes;
-  for (int i = 0; i < call.type(x.value).num_axes(); ++i) axes.push_back(digits_along(all, i));
-  ViewDigits channels = wanted;
-  for (const ViewDigit& digit : axes[1])
-    if (std::find(wanted.begin(), wanted.end(), digit) == wanted.end()) channels.push_back(digit);
-  axes[1] = channels;
+  std::vector<ViewDigits> axes = digits_by_axis(all, call.type(x.value).num_axes());
+  axes[1] = digits_without(axes[1], wanted);
+  axes[1].insert(axes[1].begin(), wanted.begin(), wanted.end());
   arrange(call.graph(), x, axes, call.name("rearrange"));
 }
 
