@@ -60,39 +60,43 @@ PadOptions::Mode pad_mode(Call& call, const std::string& mode) {
   call.refuse("mode '" + mode + "' is none of constant, reflect, replicate, circular");
 }
 
-/// PyTorch lists the pads from the last axis to the first, low before high.
+/// PyTorch lists the pads from the last axis to the first, low before high. A tensor whose axes the
+/// code sees in another order is padded as it lies.
 Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
-  const ValueId x = call.image("self");
+  const TensorPointer x = call.tensor("self");
+  if (!x->view.order(call.type(x->value).shape())) call.image(*x);
+  const ValueType& type = call.type(x->value);
+  const std::vector<int> order = *x->view.order(type.shape());
   const std::vector<int64_t> pads =
       call.items("pad").empty() ? std::vector<int64_t>{} : call.window_numbers("pad");
-  const int num_spatial = call.type(x).num_spatial();
+  if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
+  if (pads.size() > 2 * order.size())
+    call.refuse(fmt::format("has {} pads for {} axes", pads.size(), order.size()));
+  const int first = type.first_spatial();
   PadOptions options;
   options.mode = mode;
   options.value = value;
-  options.low.assign(num_spatial, 0);
-  options.high.assign(num_spatial, 0);
-  if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
-  bool any = false;
+  options.low.assign(type.num_spatial(), 0);
+  options.high.assign(type.num_spatial(), 0);
   int64_t channels_low = 0, channels_high = 0;
-  for (int i = 0; i < static_cast<int>(pads.size() / 2); ++i) {
+  bool pads_space = false;
+  for (size_t i = 0; i < pads.size() / 2; ++i) {
     const int64_t low = pads[2 * i], high = pads[2 * i + 1];
-    if (i < num_spatial) {
-      any = any || low != 0 || high != 0;
-      options.low[num_spatial - 1 - i] = low;
-      options.high[num_spatial - 1 - i] = high;
-    } else if (i == num_spatial && call.type(x).num_axes() == num_spatial + 2) {
-      channels_low = low;
-      channels_high = high;
-    } else if (low != 0 || high != 0) {
-      call.refuse("pads the batch; pad channels and space");
-    }
+    if (low == 0 && high == 0) continue;
+    const int axis = order[order.size() - 1 - i];
+    if (axis == 0) call.refuse("pads the batch; pad channels and space");
+    pads_space = pads_space || axis >= first;
+    (axis < first ? channels_low : options.low[axis - first]) = low;
+    (axis < first ? channels_high : options.high[axis - first]) = high;
   }
   const bool pads_channels = channels_low != 0 || channels_high != 0;
   if (pads_channels && mode != PadOptions::Mode::kConstant)
     call.refuse("pads channels by their own values; Tessera pads them with numbers");
-  if (!any && !pads_channels) return {make_tensor(x, CodeView::plain(call.type(x).shape()))};
-  const ValueId padded = any ? pad(call.graph(), x, call.name("pad"), options) : x;
-  return call.result(pad_channels(call, padded, channels_low, channels_high, value));
+  if (!pads_space && !pads_channels) return {make_tensor(x->value, x->view)};
+  ValueId padded = x->value;
+  if (pads_space) padded = pad(call.graph(), padded, call.name("pad"), options);
+  padded = pad_channels(call, padded, channels_low, channels_high, value);
+  return call.result(padded, CodeView::plain(call.type(padded).shape()).permuted(order));
 }
 
 Symbols import_pad(Call& call) {

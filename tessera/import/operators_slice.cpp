@@ -69,20 +69,7 @@ int64_t clamped(int64_t at, int64_t size) {
   return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
 }
 
-/// weight[:, None, None] slices all of the first axis.
-Symbols slice_of_weight(Call& call, const WeightSymbol& weight) {
-  const int axis = call.wrap_axis(call.integer("dim"), static_cast<int>(weight.view.size()));
-  const int64_t size = weight.view[axis];
-  const bool all = (!call.has("start") || clamped(call.integer("start"), size) == 0) &&
-                   (!call.has("end") || clamped(call.integer("end"), size) == size) &&
-                   call.integer("step") == 1;
-  if (!all) call.refuse("takes a part of the weight " + weight.name + "; store the parts apart");
-  return {weight};
-}
-
 Symbols import_slice(Call& call) {
-  if (const auto* weight = std::get_if<WeightSymbol>(&call["self"]))
-    return slice_of_weight(call, *weight);
   const TensorPointer x = call.tensor_or_expanded("self");
   const int axis = call.axis("dim", *x);
   const int64_t size = size_of(x->view[axis]);
@@ -193,6 +180,27 @@ Symbols import_split(Call& call) {
   return parts(call, equal_parts(whole, size));
 }
 
+/// At positions, or in a number of parts, of which the first are the larger ones.
+Symbols import_tensor_split(Call& call) {
+  const TensorPointer x = call.tensor("self");
+  const int64_t whole = size_of(x->view[call.axis("dim", *x)]);
+  std::vector<int64_t> sizes;
+  if (call.has("indices")) {
+    int64_t begin = 0;
+    for (int64_t end : call.integers("indices")) {
+      sizes.push_back(clamped(end, whole) - begin);
+      begin = clamped(end, whole);
+    }
+    sizes.push_back(whole - begin);
+  } else {
+    const int64_t sections = call.integer("sections");
+    if (sections < 1 || sections > whole) call.refuse(fmt::format("makes {} sections", sections));
+    for (int64_t i = 0; i < sections; ++i)
+      sizes.push_back(whole / sections + (i < whole % sections ? 1 : 0));
+  }
+  return parts(call, sizes);
+}
+
 }  // namespace
 
 std::vector<Operator> slice_operators() {
@@ -201,6 +209,7 @@ std::vector<Operator> slice_operators() {
           {{"aten::select"}, "one channel, row or column", import_select},
           {{"aten::unbind"}, "as select, one by one", import_unbind},
           {{"aten::chunk"}, "slices", import_chunk},
+          {{"aten::tensor_split"}, "slices", import_tensor_split},
           {{"aten::roll"}, "slices and their concatenation", import_roll},
           {{"aten::split", "aten::split_with_sizes"}, "slices", import_split}};
 }

@@ -42,7 +42,7 @@ TEST(Derivation, FunctionsArePyTorchs) {
   EXPECT_TRUE(at::equal(of(F::kRelu, {w - 1}), (w - 1).relu()));
   EXPECT_TRUE(at::equal(of(F::kSlice, {w}, {1, 0, 3, 2}), w.slice(1, 0, 3, 2)));
   EXPECT_TRUE(at::equal(of(F::kTake, {m}, {1, 2, 0, 2, 2}),
-                        m.index({at::indexing::Slice(), at::tensor({2, 0, 2, 2})})));
+                        m.index({at::indexing::Slice(), at::tensor({2, 0, 2, 2}, at::kLong)})));
   EXPECT_TRUE(at::equal(of(F::kConcat, {m, m, m * 2}, {0}), at::cat({m, m, m * 2}, 0)));
 }
 
