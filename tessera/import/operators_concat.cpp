@@ -10,7 +10,7 @@
 #include "tessera/import/operators.h"
 #include "tessera/import/repeat.h"
 #include "tessera/import/weight_arithmetic.h"
-#include "tessera/import/weight_expression.h"
+#include "tessera/import/weight_memory.h"
 #include "tessera/ops/shape/concat.h"
 
 namespace tessera {
@@ -56,33 +56,28 @@ std::vector<int> bring_into_one_order(Call& call, const std::vector<TensorPointe
   return order;
 }
 
-/// Class tokens are expanded over the batch; the weight itself is the same for each sample.
-Symbol without_batch(const Symbol& weight, int num_axes, int64_t batch) {
-  const auto* computed_symbol = std::get_if<std::shared_ptr<ComputedSymbol>>(&weight);
-  ExpressionPointer expression;
-  if (computed_symbol) expression = (*computed_symbol)->expression;
-  const auto* constant = std::get_if<c10::IValue>(&weight);
-  if (constant && constant->isTensor() && batch > 1) {
-    const at::Tensor all = constant->toTensor();
-    if (all.dim() == num_axes && at::equal(all, all.slice(0, 0, 1).expand_as(all)))
-      return c10::IValue(all.slice(0, 0, 1));
+/// Class tokens are expanded over the batch; what they are expanded from is the same for each
+/// sample. Anything else stays, and is refused where it has an element for each.
+Symbol without_batch(const Symbol& part, const Shape& shape) {
+  if (shape[0] == 1) return part;
+  const auto* constant = std::get_if<c10::IValue>(&part);
+  if (constant && constant->isTensor()) {
+    const at::Tensor all = constant->toTensor(), one = all.slice(0, 0, 1);
+    return at::equal(all, one.expand_as(all)) ? Symbol(c10::IValue(one)) : part;
   }
-  const bool expands = expression && expression->function == WeightFunction::kExpand &&
-                       !expression->weight && std::ssize(expression->numbers) == num_axes;
-  if (batch == 1 || !expands) return weight;
-  const at::Tensor& one = expression->operands[0]->value;
-  if (one.dim() == num_axes && one.size(0) != 1) return weight;
-  Shape shape = expression->numbers;
-  shape[0] = 1;
-  auto same = std::make_shared<ComputedSymbol>();
-  same->expression = computed(WeightFunction::kExpand, {expression->operands[0]}, shape);
-  return same;
+  const auto* symbol = std::get_if<ComputedPointer>(&part);
+  if (!symbol || (*symbol)->expression->function != WeightFunction::kExpand) return part;
+  const ExpressionPointer& expanded = (*symbol)->expression->operands[0];
+  if (expanded->value.dim() == std::ssize(shape) && expanded->value.size(0) != 1) return part;
+  Shape of_one = shape;
+  of_one[0] = 1;
+  return computed_weight(computed(WeightFunction::kExpand, {expanded}, of_one));
 }
 
 Shape shape_of_part(Call& call, const Symbol& item) {
   if (const auto* made = std::get_if<std::shared_ptr<MadeSymbol>>(&item)) return (*made)->shape;
-  if (const auto* computed_symbol = std::get_if<std::shared_ptr<ComputedSymbol>>(&item))
-    return (*computed_symbol)->expression->value.sizes().vec();
+  if (const auto* symbol = std::get_if<ComputedPointer>(&item))
+    return (*symbol)->expression->value.sizes().vec();
   if (const auto* weight = std::get_if<WeightSymbol>(&item)) return weight->view;
   if (const auto* value = std::get_if<c10::IValue>(&item); value && value->isTensor())
     return value->toTensor().sizes().vec();
@@ -107,7 +102,7 @@ ValueId value_beside(Call& call, const Symbol& item, const TensorSymbol& other, 
   filled.value = filled_beside(call, other.value, order[axis], own[axis], number);
   filled.view = CodeView::plain(call.type(filled.value).shape()).permuted(order);
   if (made) return filled.value;
-  const Symbol weight = without_batch(item, static_cast<int>(own.size()), own[0]);
+  const Symbol weight = without_batch(item, own);
   return with_weight(call, filled, Arithmetic::kAdd, weight, ParameterOperand::Side::kRight);
 }
 
