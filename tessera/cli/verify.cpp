@@ -158,13 +158,16 @@ std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
   for (size_t i = 0; i < files.size(); ++i) {
     const ValueType& type = job.graph().type(inputs[i]);
     const ArrayReader array(files[i]);
-    if (array.shape() != type.shape())
-      throw_error<InvalidInput>("[{}] holds {}, the model's {} is {}", files[i],
-                                to_string(array.shape()), job.graph().value(inputs[i]).name,
-                                to_string(type.shape()));
+    const Shape& held = array.shape();
+    Shape squeezed = type.shape();  // one channel may be left out, as images leave it out
+    if (type.element == Element::kReal && type.num_axes() > 1 && squeezed[1] == 1)
+      squeezed.erase(squeezed.begin() + 1);
+    if (held != type.shape() && held != squeezed)
+      throw_error<InvalidInput>("[{}] holds {}, the model's {} is {}", files[i], to_string(held),
+                                job.graph().value(inputs[i]).name, to_string(type.shape()));
     tensors.push_back(
         at::empty(type.shape(), type.element == Element::kIndex ? at::kLong : job.real));
-    array.read(Box::whole(type.shape()), tensors.back());
+    array.read(Box::whole(held), tensors.back().view(held));
   }
   return tensors;
 }

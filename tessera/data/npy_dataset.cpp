@@ -45,6 +45,7 @@ class NpyDataset : public Dataset {
   bool per_pixel() const override { return targets_.shape().size() > 1; }
   bool real_targets() const override { return is_real(targets_.type()); }
   Shape target_shape() const override {
+    if (is_number_each()) return {1};
     const Shape sample(targets_.shape().begin() + 1, targets_.shape().end());
     return targets_channels_last() ? channels_moved(sample, ChannelAxis::kFirst) : sample;
   }
@@ -52,6 +53,8 @@ class NpyDataset : public Dataset {
   void load_target(Sample sample, const Box& box, at::Tensor target) const override;
 
  private:
+  /// Files of one number for each sample leave the channel out.
+  bool is_number_each() const { return real_targets() && targets_.shape().size() == 1; }
   bool targets_channels_last() const {
     return channels_ == ChannelAxis::kLast && real_targets() && targets_.shape().size() > 2;
   }
@@ -127,7 +130,8 @@ void NpyDataset::check_targets() const {
   if (held.empty() || held[0] != size() || *std::min_element(held.begin(), held.end()) < 1)
     throw_error<InvalidInput>(
         "[npy] {}: the targets' shape {} does not fit {} in {}; give samples x spatial "
-        "(labels per pixel), samples (one per image), or samples x channels x spatial (numbers)",
+        "(labels per pixel), samples (one per image), or samples x channels x spatial (numbers; "
+        "samples for one each)",
         targets_.path(), to_string(held), counted(size(), "image"), images_.path());
 }
 
@@ -177,7 +181,8 @@ void NpyDataset::load_target(Sample sample, const Box& box, at::Tensor target) c
   if (box.empty()) return;
   if (targets_channels_last()) return read_channels_last(targets_, sample, box, target);
   Box file_box{{sample, sample + 1}};
-  for (int axis = 0; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
+  if (!is_number_each())
+    for (int axis = 0; axis < box.num_axes(); ++axis) file_box.push_back(box[axis]);
   if (real_targets()) return targets_.read(file_box, target);
   at::Tensor labels = target.is_cpu() ? target : at::empty(box.shape(), at::kLong);
   targets_.read(file_box, labels);

@@ -4,7 +4,8 @@
 //   images   samples x channels x spatial, or samples x spatial for one channel; with channels last
 //            samples x spatial x channels
 //   targets  samples x spatial (a label per pixel), or samples (one per image); integers
-//            or numbers to be met (regression): samples x channels x spatial; float32 or float64
+//            or numbers to be met (regression): samples x channels x spatial, or samples for one
+//            number each; float32 or float64
 //
 // Labels are checked as they are read: one outside [0, classes) that is not the one to ignore is
 // InvalidInput with the file, the sample and the position.

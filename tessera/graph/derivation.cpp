@@ -36,10 +36,24 @@ void check_size(at::IntArrayRef shape) {
   }
 }
 
+int64_t number_of(const WeightStep& step, size_t index) {
+  if (index >= step.numbers.size()) throw_error<InvalidInput>("a computed weight lacks a number");
+  return step.numbers[index];
+}
+
+int64_t axis_number(const WeightStep& step, const at::Tensor& x) {
+  const int64_t axis = number_of(step, 0);
+  if (axis < 0 || axis >= x.dim())
+    throw_error<InvalidInput>("axis {} of a weight with {} axes", axis, x.dim());
+  return axis;
+}
+
 /// Before memory is taken for the result.
 void check_result(const WeightStep& step, const WeightOperands& x) {
   using F = WeightFunction;
-  if (x.size() != num_operands(step.function) || step.factors.size() != num_factors(step.function))
+  const bool fits =
+      step.function == F::kConcat ? !x.empty() : x.size() == num_operands(step.function);
+  if (!fits || step.factors.size() != num_factors(step.function))
     throw_error<InvalidInput>("a computed weight has {} operands and {} factors", x.size(),
                               step.factors.size());
   if (step.function == F::kMatmul) {
@@ -48,14 +62,23 @@ void check_result(const WeightStep& step, const WeightOperands& x) {
     check_size({x[0].dim() == 2 ? x[0].size(0) : 1, x[1].dim() == 2 ? x[1].size(1) : 1});
   } else if (step.function == F::kExpand) {
     check_size(step.numbers);
+  } else if (step.function == F::kTake) {
+    const int64_t axis = axis_number(step, x[0]);
+    std::vector<int64_t> shape = x[0].sizes().vec();
+    shape[axis] = std::ssize(step.numbers) - 1;
+    check_size(shape);
+  } else if (step.function == F::kConcat) {
+    int64_t elements = 0;
+    for (const at::Tensor& part : x) check_size({elements += part.numel()});
   } else if (x.size() == 2) {
     check_size(at::infer_size(x[0].sizes(), x[1].sizes()));
   }
 }
 
-int64_t number_of(const WeightStep& step, size_t index) {
-  if (index >= step.numbers.size()) throw_error<InvalidInput>("a computed weight lacks a number");
-  return step.numbers[index];
+/// Along the axis of the first number, the positions of the others.
+at::Tensor taken(const WeightStep& step, const at::Tensor& x) {
+  const std::vector<int64_t> positions(step.numbers.begin() + 1, step.numbers.end());
+  return x.index_select(axis_number(step, x), at::tensor(positions, at::kLong));
 }
 
 /// The axes, from number `first` on; none means all.
@@ -95,6 +118,8 @@ at::Tensor compute_weight(const WeightStep& step, const WeightOperands& x) {
       return x[0].tanh();
     case F::kSigmoid:
       return x[0].sigmoid();
+    case F::kRelu:
+      return x[0].relu();
     case F::kPower:
       return x[0].pow(step.factors[0]);
     case F::kClamp:
@@ -117,6 +142,13 @@ at::Tensor compute_weight(const WeightStep& step, const WeightOperands& x) {
       return x[0].expand(step.numbers);
     case F::kPermute:
       return x[0].permute(step.numbers);
+    case F::kSlice:
+      return x[0].slice(axis_number(step, x[0]), number_of(step, 1), number_of(step, 2),
+                        number_of(step, 3));
+    case F::kTake:
+      return taken(step, x[0]);
+    case F::kConcat:
+      return at::cat(x, axis_number(step, x[0]));
     case F::kMatmul:
       return at::matmul(x[0], x[1]);
     case F::kWeightNorm:

@@ -27,6 +27,9 @@ namespace tessera {
 ///   norm            numbers: whether to keep the axes, axes; factors: the order
 ///   reshape, expand numbers: the shape
 ///   permute         numbers: the axes
+///   slice           numbers: the axis, begin, end, step
+///   take            numbers: the axis, and which of its positions, one after the other
+///   concat          of any number of operands; numbers: the axis
 ///   weight_norm     of v and g; numbers: the axis that keeps its norms
 ///   update          numbers: a source, a buffer, which gets the operand in a step that trains. The
 ///                   result is what it then holds, without a gradient
@@ -43,6 +46,7 @@ enum class WeightFunction {
   kExp,
   kTanh,
   kSigmoid,
+  kRelu,
   kPower,
   kClamp,
   kAffine,
@@ -54,6 +58,9 @@ enum class WeightFunction {
   kReshape,
   kExpand,
   kPermute,
+  kSlice,
+  kTake,
+  kConcat,
   kMatmul,
   kWeightNorm,
   kDetach,

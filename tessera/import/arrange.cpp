@@ -76,15 +76,19 @@ class Letters {
   Lettering from_, to_;
 };
 
+/// A value whose channels were squeezed away has pixels there.
+bool has_channels(const ValueType& type) {
+  return type.num_axes() > kChannels && type.axes[kChannels].kind == AxisKind::kChannel;
+}
+
 /// Whether only axes of size 1 come and go, and channels stay channels.
 bool differs_by_units(const CodeView& view, const ValueType& type) {
   const Shape value = type.shape();
-  const bool has_channels = value.size() > 1 && type.axes[kChannels].kind == AxisKind::kChannel;
   const bool keeps_channels =
-      has_channels ? view.num_axes() > 1 && view.is_whole(kChannels, kChannels, value)
-                   : view.num_axes() < 2 || view[kChannels].empty();
+      has_channels(type) ? view.num_axes() > 1 && view.is_whole(kChannels, kChannels, value)
+                         : view.num_axes() < 2 || view[kChannels].empty();
   const bool drops_channels =
-      has_channels && value[kChannels] == 1 && view.num_axes() + 1 == std::ssize(value);
+      has_channels(type) && value[kChannels] == 1 && view.num_axes() + 1 == std::ssize(value);
   if (!keeps_channels && !drops_channels) return false;
   const auto without_units = [](const CodeView& whole) {
     std::vector<ViewDigits> rest;
@@ -112,8 +116,14 @@ bool is_flat(const CodeView& view, const Shape& value) {
          CodeView::plain(value).reshaped(view.shape()) == view;
 }
 
-bool contains(const ViewDigits& digits, const ViewDigit& digit) {
-  return std::find(digits.begin(), digits.end(), digit) != digits.end();
+/// What is left of each axis of the value without `taken`; axes of which nothing is left are left
+/// out.
+std::vector<ViewDigits> axes_left(const ViewDigits& all, const ViewDigits& taken, int first_axis,
+                                  int num_axes) {
+  std::vector<ViewDigits> axes = digits_by_axis(digits_without(all, taken), num_axes);
+  axes.erase(axes.begin(), axes.begin() + first_axis);
+  std::erase_if(axes, [](const ViewDigits& digits) { return digits.empty(); });
+  return axes;
 }
 
 }  // namespace
@@ -166,22 +176,14 @@ ValueId plain_value(Recording& graph, TensorSymbol& tensor, const std::string& n
 
 int64_t bring_to_channels(Recording& graph, TensorSymbol& tensor, int axis,
                           const std::string& name) {
-  const Shape value = shape_of(graph, tensor);
+  const int num_axes = graph.type(tensor.value).num_axes();
   const ViewDigits all = tensor.view.digits(), wanted = tensor.view[axis];
-  ViewDigits channels = digits_along(all, kChannels);
-  const bool there = channels.size() >= wanted.size() &&
+  const ViewDigits channels = digits_along(all, kChannels);
+  const bool there = has_channels(graph.type(tensor.value)) && channels.size() >= wanted.size() &&
                      std::equal(wanted.rbegin(), wanted.rend(), channels.rbegin());
   if (there) return graph.type(tensor.value).channels() / size_of(wanted);
-  ViewDigits rest;  // what else is in the channels
-  for (const ViewDigit& digit : channels)
-    if (!contains(wanted, digit)) rest.push_back(digit);
-  std::vector<ViewDigits> space;
-  for (int place = kChannels + 1; place < std::ssize(value); ++place) {
-    ViewDigits left;
-    for (const ViewDigit& digit : digits_along(all, place))
-      if (!contains(wanted, digit)) left.push_back(digit);
-    if (!left.empty()) space.push_back(left);
-  }
+  ViewDigits rest = digits_without(channels, wanted);  // what else is in the channels
+  std::vector<ViewDigits> space = axes_left(all, wanted, kChannels + 1, num_axes);
   // Where no pixels are left, others become pixels: what is cut into parts is small then.
   if (space.empty())
     for (int more = static_cast<int>(std::min<int64_t>(2, std::ssize(rest))); more > 0; --more) {
@@ -199,19 +201,16 @@ int64_t bring_to_channels(Recording& graph, TensorSymbol& tensor, int axis,
 void bring_alone_to_channels(Recording& graph, TensorSymbol& tensor, int axis,
                              const std::string& name) {
   const Shape value = shape_of(graph, tensor);
-  if (tensor.view.is_whole(axis, kChannels, value)) return;
-  if (axis == kChannels && why_not_plain(graph, tensor).empty()) {
-    plain_value(graph, tensor, name);
+  if (has_channels(graph.type(tensor.value)) && tensor.view.is_whole(axis, kChannels, value))
+    return;
+  if (axis == kChannels && is_flat(tensor.view, value)) {
+    tensor.value = flatten(graph, tensor.value);
+    tensor.view = CodeView::plain(tensor.view.shape());
     return;
   }
   const ViewDigits all = tensor.view.digits(), wanted = tensor.view[axis];
-  std::vector<ViewDigits> axes{{}, wanted};
-  for (int place = kChannels; place < std::ssize(value); ++place) {
-    ViewDigits left;
-    for (const ViewDigit& digit : digits_along(all, place))
-      if (!contains(wanted, digit)) left.push_back(digit);
-    if (!left.empty()) axes.push_back(left);
-  }
+  std::vector<ViewDigits> axes = axes_left(all, wanted, kChannels, static_cast<int>(value.size()));
+  axes.insert(axes.begin(), {{}, wanted});
   while (std::ssize(axes) > kMaxSpace + 2) {
     axes[2].insert(axes[2].end(), axes[3].begin(), axes[3].end());
     axes.erase(axes.begin() + 3);

@@ -179,17 +179,18 @@ std::optional<double> Call::scalar(const std::string& name) const {
 }
 
 std::optional<WeightSymbol> Call::weight(const std::string& name) {
-  if (!has(name)) return std::nullopt;
-  const Symbol& symbol = (*this)[name];
+  return has(name) ? as_weight((*this)[name]) : std::nullopt;
+}
+
+std::optional<WeightSymbol> Call::as_weight(const Symbol& symbol) {
   if (const auto* weight = std::get_if<WeightSymbol>(&symbol)) return *weight;
   if (const auto* computed = std::get_if<std::shared_ptr<ComputedSymbol>>(&symbol))
     return interpreter_.derive((*computed)->expression);
   const auto* constant = std::get_if<c10::IValue>(&symbol);
+  if (constant && constant->isNone()) return std::nullopt;
   if (constant && constant->isTensor()) return interpreter_.constant(constant->toTensor());
-  refuse(fmt::format(
-      "argument '{}' is {}; it must be a weight of the module, or computed from weights "
-      "alone",
-      name, describe(symbol)));
+  refuse("reads " + describe(symbol) +
+         " where a weight of the module must be, or what is computed from weights alone");
 }
 
 std::string Call::name(const std::string& kind) const {

@@ -71,6 +71,7 @@ class Call {
   std::optional<double> scalar(const std::string& name) const;
   /// A weight or a constant tensor of the module; none where it is None. Refuses anything else.
   std::optional<WeightSymbol> weight(const std::string& name);
+  std::optional<WeightSymbol> as_weight(const Symbol& symbol);
 
   /// A name for the node: "encoder.0.relu".
   std::string name(const std::string& kind) const;

@@ -22,11 +22,6 @@ struct Factor {
     const size_t found = letters.find(letter);
     return found == std::string::npos ? -1 : static_cast<int>(found);
   }
-  ViewDigits digits() const {
-    ViewDigits all;
-    for (const ViewDigits& axis : axes) all.insert(all.end(), axis.begin(), axis.end());
-    return all;
-  }
 };
 
 /// A digit of the product: where each factor has it.

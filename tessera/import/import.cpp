@@ -32,6 +32,17 @@ void collect(const Symbol& symbol, const std::string& file, std::vector<TensorSy
   }
 }
 
+/// Losses know batch x channels x space. Features stay features; a picture, or one number each,
+/// whose channel was squeezed away gets it back.
+void give_channels(Recording& recording, TensorSymbol* tensor) {
+  const ValueType& type = recording.type(tensor->value);
+  if (type.num_axes() > 1 && type.axes[1].kind == AxisKind::kChannel) return;
+  if (type.num_axes() == 2)
+    bring_alone_to_channels(recording, *tensor, 1, "output");
+  else
+    tensor->value = unsqueeze(recording, tensor->value, "output", 1);
+}
+
 void mark_outputs(const Symbol& result, const std::string& file, Recording* recording) {
   std::vector<TensorSymbol> tensors;
   collect(result, file, &tensors);
@@ -43,8 +54,7 @@ void mark_outputs(const Symbol& result, const std::string& file, Recording* reco
     if (const std::string why = why_not_plain(*recording, tensor); !why.empty())
       throw_error<Unsupported>("[{}] what forward() returns {}", file, why);
     plain_value(*recording, tensor, "output");
-    if (tensor.view.num_axes() == 1)  // losses know batch x channels
-      tensor.value = unsqueeze(*recording, tensor.value, "output", 1);
+    give_channels(*recording, &tensor);
     if (graph.value(tensor.value).producer < 0)
       throw_error<InvalidInput>("[{}] forward() returns its input", file);
     for (ValueId other : graph.outputs())

@@ -196,9 +196,11 @@ Symbol Interpreter::attribute(const Node& node) {
   if (!tensor.defined()) return c10::IValue();
   if (tensor.layout() != at::kStrided || tensor.is_quantized() || tensor.is_complex())
     refuse(node, path + " is sparse, quantized or complex; Tessera trains dense real weights");
-  if (!tensor.is_floating_point()) return CounterSymbol{path, tensor};
   const auto& type = *object->object->type();
   const bool is_parameter = type.is_parameter(type.getAttributeSlot(name));
+  if (!tensor.is_floating_point() && (is_parameter || tensor.dim() == 0))
+    return CounterSymbol{path, tensor};
+  if (!tensor.is_floating_point()) return c10::IValue(tensor);  // indices, masks
   const std::string known_as = name_of(node, tensor, path, is_parameter);
   if (known_as != path) ties_[path] = known_as;
   return WeightSymbol{known_as, tensor, tensor.sizes().vec(),
@@ -241,6 +243,7 @@ void Interpreter::run_operator(const Node& node) {
   const std::string op = node.kind().toQualString();
   try {
     std::vector<Symbol> arguments = inputs(node);
+    for (Symbol& argument : arguments) argument = settled(argument);
     if (std::optional<std::vector<Symbol>> results = run_known(node, arguments)) {
       bind_all(node, *results);
       return;
@@ -248,6 +251,7 @@ void Interpreter::run_operator(const Node& node) {
     Call call(node, std::move(arguments), *this);
     for (const auto& run : {run_on_weights, run_on_made, run_on_indices})
       if (std::optional<Symbols> results = run(call)) return bind_all(node, *results);
+    if (write_out_numbers(call.arguments())) return run_operator(node);
     const Operator* found = find_operator(op);
     if (!found) call.refuse("is not supported; " + remedy_for(op));
     bind_all(node, found->import(call));

@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-/// TorchScript's own implementation computes these, on numbers, short strings and constants of a
-/// few elements; none of them has side effects, and none makes something large of small arguments.
+/// TorchScript's own implementation computes these, on numbers, short strings and small constant
+/// tensors; none of them has side effects, and none makes something large of small arguments.
 const std::set<std::string>& computed_here() {
   static const std::set<std::string> names{"aten::Bool",
                                            "aten::Float",
@@ -65,7 +65,36 @@ const std::set<std::string>& computed_here() {
                                            "aten::ne",
                                            "aten::neg",
                                            "aten::pow",
+                                           "aten::clone",
+                                           "aten::contiguous",
+                                           "aten::copy_",
+                                           "aten::expand",
+                                           "aten::fill_",
+                                           "aten::find",
+                                           "aten::flatten",
+                                           "aten::is_autocast_enabled",
+                                           "aten::is_grad_enabled",
+                                           "aten::logical_and",
+                                           "aten::logical_not",
+                                           "aten::logical_or",
+                                           "aten::bitwise_not",
+                                           "aten::masked_fill",
+                                           "aten::masked_fill_",
+                                           "aten::permute",
                                            "aten::reciprocal",
+                                           "aten::roll",
+                                           "aten::select",
+                                           "aten::slice",
+                                           "aten::swapaxes",
+                                           "aten::t",
+                                           "aten::transpose",
+                                           "aten::tril",
+                                           "aten::triu",
+                                           "aten::where",
+                                           "aten::zero_",
+                                           "aten::zeros_like",
+                                           "aten::ones_like",
+                                           "aten::full_like",
                                            "aten::remainder",
                                            "aten::round",
                                            "aten::rsub",
@@ -100,25 +129,35 @@ const std::set<std::string>& computed_here() {
   return names;
 }
 
-constexpr int64_t kMaxElements = 1 << 16;
+constexpr int64_t kMostListItems = 1 << 16;
 constexpr size_t kMaxText = 4096;
 
 bool is_small(const c10::IValue& value) {
   if (value.isTensor())
-    return !value.toTensor().defined() || value.toTensor().numel() <= kMaxElements;
+    return !value.toTensor().defined() || value.toTensor().numel() <= kMostKnownElements;
   if (value.isString()) return value.toStringRef().size() <= kMaxText;
   if (value.isList()) {
     int64_t elements = 0;
     for (const c10::IValue& item : value.toListRef())
       elements += item.isTensor() && item.toTensor().defined() ? item.toTensor().numel() : 1;
-    return elements <= kMaxElements;
+    return std::ssize(value.toListRef()) <= kMostListItems && elements <= kMostKnownElements;
   }
   return true;
 }
 
+bool takes_type(const std::string& op) {
+  return op == "aten::tensor" || op == "aten::as_tensor" || op == "aten::to" ||
+         op == "aten::zeros_like" || op == "aten::ones_like" || op == "aten::full_like";
+}
+
 /// Whether a tensor was made by the code itself, and may be changed in place: not an attribute, or
-/// part of one.
+/// a view of one.
 bool is_fresh(const torch::jit::Node& maker) {
+  static const std::set<std::string> views{
+      "aten::view",     "aten::reshape",   "aten::unsqueeze", "aten::squeeze", "aten::to",
+      "aten::detach",   "aten::flatten",   "aten::permute",   "aten::select",  "aten::slice",
+      "aten::swapaxes", "aten::transpose", "aten::expand",    "aten::t",       "aten::contiguous"};
+  if (views.contains(maker.kind().toQualString())) return is_fresh(*maker.inputs()[0]->node());
   return maker.kind() == c10::prim::NumToTensor ||
          (maker.kind().is_aten() && maker.kind() != c10::aten::__getitem__);
 }
@@ -161,8 +200,8 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
   for (size_t i = 0; i < arguments.size(); ++i) {
     auto value = as_known(arguments[i], node.inputs()[i]->type());
     // torch.tensor(0.1, dtype=x.dtype): with all digits, to be rounded to the run's type later.
-    if ((op == "aten::tensor" || op == "aten::as_tensor") &&
-        std::holds_alternative<UnknownSymbol>(arguments[i]))
+    const auto* unknown = std::get_if<UnknownSymbol>(&arguments[i]);
+    if (unknown && unknown->what == kTypeOfTensor && takes_type(op))
       value = c10::IValue(static_cast<int64_t>(at::kDouble));
     if (!value || !is_small(*value)) return std::nullopt;
     has_text = has_text || value->isString();

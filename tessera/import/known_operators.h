@@ -12,6 +12,10 @@
 
 namespace tessera {
 
+/// Of a tensor that is known: the mask of an attention over windows has as many as all their
+/// scores.
+inline constexpr int64_t kMostKnownElements = 1 << 22;
+
 /// The results of the node, or none where it is an operator on tensors of the network (or one that
 /// Tessera does not know). Throws InvalidInput where the operator itself fails (a list index out of
 /// range).

@@ -33,6 +33,16 @@ constexpr Remedy kRemedies[] = {
     {"lstm", "recurrent layers are not supported; use convolutions"},
     {"gru", "recurrent layers are not supported; use convolutions"},
     {"quant", "load the float model; Tessera trains float32 and float64"},
+    {"_native_multi_head_attention",
+     "it is the fast path of nn.MultiheadAttention in eval mode, which has no gradient; export the "
+     "model without torch.no_grad()"},
+    {"_transformer_encoder_layer_fwd",
+     "it is the fast path of nn.TransformerEncoderLayer in eval mode, which has no gradient; "
+     "export "
+     "the model without torch.no_grad()"},
+    {"tril",
+     "torch.nn.utils.parametrizations.orthogonal computes weights with it, which Tessera does not; "
+     "take it off with torch.nn.utils.parametrize.remove_parametrizations"},
     {"index_put", "write the parts with torch.cat instead of assigning to slices"},
     {"copy", "write the parts with torch.cat instead of assigning to slices"},
     {"index", "select with slices; indexing by a tensor depends on the data"},

@@ -35,6 +35,10 @@ std::optional<Symbols> run_on_weights(Call& call);
 std::optional<Symbols> run_on_made(Call& call);
 std::optional<Symbols> run_on_indices(Call& call);
 
+/// Writes the numbers of small made tensors out, one by one, where an operator needs them so;
+/// whether there was one.
+bool write_out_numbers(const std::vector<Symbol>& arguments);
+
 struct OperatorFamily {
   std::string title;
   bool in_place = false;  // each "aten::relu" has a form "aten::relu_"

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 
 #include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
-#include "tessera/import/weight_expression.h"
-#include "tessera/import/weight_form.h"
-#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/import/repeat.h"
+#include "tessera/import/weight_arithmetic.h"
 #include "tessera/ops/pointwise/broadcast.h"
 #include "tessera/ops/pointwise/pointwise.h"
 
@@ -34,58 +34,10 @@ ValueId scaled(Call& call, ValueId value, double factor) {
   return pointwise(call.graph(), value, call.name("scale"), {Function::kAffine, factor, 0});
 }
 
-/// A weight or constant that the code joins with a tensor.
-struct WeightOperand {
-  std::string name;              // for messages
-  Shape shape;                   // as the code sees it
-  ExpressionPointer expression;  // null: a constant
-  at::Tensor constant;
-  std::optional<WeightSymbol> stored;  // as it lies in the module
-};
-
-WeightOperand weight_operand_of(Call& call, const std::string& name) {
-  if (const auto* computed = call.find<std::shared_ptr<ComputedSymbol>>(name)) {
-    const ExpressionPointer& expression = (*computed)->expression;
-    return {"that is computed", expression->value.sizes().vec(), expression, {}, {}};
-  }
-  const std::optional<WeightSymbol> weight = call.weight(name);
-  if (!weight) call.refuse("has None as an operand");
-  if (weight->trainable) return {weight->name, weight->view, expression_of(*weight), {}, weight};
-  return {weight->name, weight->view, nullptr, weight->tensor, weight};
-}
-
-/// The weight in the form that the tensor's value needs; moved where the code has other orders.
-WeightSymbol weight_in_form(Call& call, const WeightOperand& weight, const WeightForm& form) {
-  if (!form.moves)
-    return weight.stored ? *weight.stored : call.interpreter().derive(weight.expression);
-  if (!weight.expression) return call.interpreter().constant(form.moved(weight.constant));
-  return call.interpreter().derive(form.moved(weight.expression));
-}
-
-/// x (how) weight. The weight's axes are those that the code sees, aligned at the right.
-Symbols with_weight(Call& call, const TensorPointer& x, Arithmetic how, const WeightOperand& weight,
-                    bool reversed) {
-  const Shape value = call.type(x->value).shape();
-  if (std::ssize(weight.shape) > x->view.num_axes())
-    call.refuse(fmt::format("the weight {} has more axes than the tensor", weight.name));
-  const std::optional<WeightForm> form = form_of_weight(weight.shape, x->view, value);
-  if (!form)
-    call.refuse(fmt::format("joins {} with the weight {} of {}", to_string(x->view.shape()),
-                            weight.name, to_string(weight.shape)));
-  WeightSymbol stored = weight_in_form(call, weight, *form);
-  stored.view = stored.tensor.sizes().vec();  // the operator reshapes it
-  const std::string name = call.bind_weights("arithmetic", {{"weight", stored}});
-  ParameterOperand operand;
-  operand.shape = form->shape;
-  operand.stored = stored.view;
-  operand.side = reversed ? ParameterOperand::Side::kLeft : ParameterOperand::Side::kRight;
-  return call.result(arithmetic_with_parameter(call.graph(), x->value, name, how, operand),
-                     x->view);
-}
-
 /// x (how) number, or number (how) x where `reversed`.
 Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double number,
                     bool reversed) {
+  const auto side = reversed ? ParameterOperand::Side::kLeft : ParameterOperand::Side::kRight;
   switch (how) {
     case Arithmetic::kAdd:
       return affine(call, x, "add", 1, number);
@@ -100,10 +52,8 @@ Symbols with_number(Call& call, const TensorPointer& x, Arithmetic how, double n
       return call.result(scaled(call, inverse, number), x->view);
     }
     default: {  // not a clamp: where both are equal, each side gets half of the gradient
-      const at::Tensor constant = at::full({1}, number, at::kDouble);
-      return with_weight(call, x, how,
-                         {"", {1}, nullptr, constant, call.interpreter().constant(constant)},
-                         reversed);
+      const c10::IValue constant(at::full({1}, number, at::kDouble));
+      return call.result(with_weight(call, *x, how, constant, side), x->view);
     }
   }
 }
@@ -130,6 +80,25 @@ CodeView without_stretching(CodeView view) {
   return view;
 }
 
+/// A copy of the smaller tensor where one axis of the larger one's value holds axes of the code of
+/// which it has some, but not all: a number for each head, and channels that are heads x width.
+TensorSymbol with_missing_parts(Call& call, const TensorSymbol& small, const TensorSymbol& large) {
+  const int extra = large.view.num_axes() - small.view.num_axes();
+  if (extra < 0) return small;
+  std::set<int> present;  // axes of the larger one's value of which the smaller one has a part
+  for (int axis = extra; axis < large.view.num_axes(); ++axis)
+    if (!small.view[axis - extra].empty())
+      for (const ViewDigit& digit : large.view[axis]) present.insert(digit.axis);
+  Shape wanted = small.view.shape();
+  for (int axis = extra; axis < large.view.num_axes(); ++axis)
+    for (const ViewDigit& digit : large.view[axis])
+      if (small.view[axis - extra].empty() && present.contains(digit.axis))
+        wanted[axis - extra] = size_of(large.view[axis]);
+  TensorSymbol copied = small;
+  copied.view = *small.view.stretched(wanted);
+  return copied.view.is_stretched() ? *copy_stretched(call, copied) : small;
+}
+
 Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha) {
   TensorSymbol a = *call.tensor_or_expanded(names.left);
   TensorSymbol b = *call.tensor_or_expanded(names.right);
@@ -147,7 +116,10 @@ Symbols of_tensors(Call& call, const Names& names, Arithmetic how, double alpha)
     const bool left_is_larger = size_of(a.view.digits()) >= size_of(b.view.digits());
     TensorSymbol& large = left_is_larger ? a : b;
     TensorSymbol& small = left_is_larger ? b : a;
-    if (const auto value = conformed(call.graph(), small, large, moves)) {
+    std::optional<ValueId> value = conformed(call.graph(), small, large, moves);
+    if (!value)
+      value = conformed(call.graph(), with_missing_parts(call, small, large), large, moves);
+    if (value) {
       small.value = *value;
       view = large.view;
     } else {
@@ -181,7 +153,8 @@ Symbols import_binary(Call& call, Arithmetic how, const Names& names = {}) {
     return with_number(call, x, how, *number * (left ? alpha : 1), !left);
   }
   if (alpha != 1) call.refuse("has alpha with a weight; multiply first");
-  return with_weight(call, x, how, weight_operand_of(call, other), !left);
+  const auto side = left ? ParameterOperand::Side::kRight : ParameterOperand::Side::kLeft;
+  return call.result(with_weight(call, *x, how, call[other], side), x->view);
 }
 
 Symbols import_divide(Call& call) {

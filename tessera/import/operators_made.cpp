@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/import/known_operators.h"
 #include "tessera/import/operators.h"
 #include "tessera/ops/pointwise/broadcast.h"
 
@@ -26,6 +27,10 @@ Symbols make(Call& call, Holds holds, double number) {
   else
     made->shape =
         is_like ? call.tensor_or_expanded("self")->view.shape() : Shape(call.integers("size"));
+  // Real numbers have all digits, and are rounded to the run's type later.
+  if (call.has("dtype") && std::holds_alternative<c10::IValue>(call["dtype"]))
+    made->type = static_cast<at::ScalarType>(call.integer("dtype"));
+  if (at::isFloatingType(made->type)) made->type = at::kDouble;
   for (int64_t size : made->shape)
     if (size < 0) call.refuse(fmt::format("makes a tensor of shape {}", to_string(made->shape)));
   return {made};
@@ -144,6 +149,22 @@ std::optional<MadeSymbol> changed(Call& call, const std::string& op, MadeSymbol 
 
 }  // namespace
 
+bool write_out_numbers(const std::vector<Symbol>& arguments) {
+  bool any = false;
+  for (const Symbol& argument : arguments) {
+    const auto* made = std::get_if<MadePointer>(&argument);
+    if (!made || (*made)->holds != Holds::kNumber) continue;
+    int64_t volume = 1;
+    for (int64_t size : (*made)->shape)
+      volume = std::min(volume * std::min(size, kMostKnownElements + 1), kMostKnownElements + 1);
+    if (volume > kMostKnownElements) continue;
+    (*made)->numbers = at::full((*made)->shape, (*made)->number, (*made)->type);
+    (*made)->holds = Holds::kNumbers;
+    any = true;
+  }
+  return any;
+}
+
 std::optional<Symbols> run_on_made(Call& call) {
   const MadePointer* self = call.find<MadePointer>("self");
   const MadePointer* other = call.find<MadePointer>("other");
@@ -172,25 +193,28 @@ std::optional<Symbols> run_on_made(Call& call) {
 }
 
 std::vector<Operator> made_operators() {
-  return {maker({"aten::zeros", "aten::new_zeros"},
-                "zeros, for sums, products and concatenation of channels", Holds::kNumber, 0),
-          maker({"aten::ones", "aten::new_ones"}, "ones, as zeros", Holds::kNumber, 1),
-          {{"aten::full", "aten::new_full", "aten::full_like"},
-           "a number, as zeros",
-           [](Call& call) { return make(call, Holds::kNumber, call.real("fill_value")); }},
-          maker({"aten::empty", "aten::new_empty", "aten::empty_like"},
-                "to be filled: by a number, or by bernoulli_, which makes it a dropout of samples, "
-                "channels or elements where a tensor is multiplied by it (drop path)",
-                Holds::kNothing, 0),
-          maker({"aten::rand", "aten::rand_like"},
-                "for (keep + rand(...)).floor(), which is as bernoulli_(keep)", Holds::kUniform, 0),
-          {{"aten::bernoulli", "aten::fill", "aten::zero", "aten::floor"},
-           "on tensors that the code has made",
-           [](Call& call) -> Symbols {
-             call.refuse("changes " + describe(call["self"]) +
-                         "; Tessera has it for tensors that the code has made, such as "
-                         "x.new_empty(shape)");
-           }}};
+  return {
+      maker({"aten::zeros", "aten::new_zeros"},
+            "zeros, for sums, products and concatenation; a constant where the code writes into "
+            "parts of it (attention masks)",
+            Holds::kNumber, 0),
+      maker({"aten::ones", "aten::new_ones"}, "ones, as zeros", Holds::kNumber, 1),
+      {{"aten::full", "aten::new_full", "aten::full_like"},
+       "a number, as zeros",
+       [](Call& call) { return make(call, Holds::kNumber, call.real("fill_value")); }},
+      maker({"aten::empty", "aten::new_empty", "aten::empty_like"},
+            "to be filled: by a number, or by bernoulli_, which makes it a dropout of samples, "
+            "channels or elements where a tensor is multiplied by it (drop path)",
+            Holds::kNothing, 0),
+      maker({"aten::rand", "aten::rand_like"},
+            "for (keep + rand(...)).floor(), which is as bernoulli_(keep)", Holds::kUniform, 0),
+      {{"aten::bernoulli", "aten::fill", "aten::zero", "aten::floor"},
+       "on tensors that the code has made",
+       [](Call& call) -> Symbols {
+         call.refuse("changes " + describe(call["self"]) +
+                     "; Tessera has it for tensors that the code has made, such as "
+                     "x.new_empty(shape)");
+       }}};
 }
 
 }  // namespace tessera

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tessera/import/arrange.h"
 #include "tessera/import/contract.h"
 #include "tessera/import/operators.h"
+#include "tessera/import/weight_arithmetic.h"
 #include "tessera/ops/pointwise/dropout.h"
 #include "tessera/ops/pointwise/pointwise.h"
 #include "tessera/ops/pointwise/softmax.h"
@@ -85,20 +87,33 @@ TensorPointer scaled(Call& call, const TensorPointer& x, double factor) {
   return make_tensor(value, x->view);
 }
 
+/// Adds a mask of numbers, or of yes and no, to scores.
+void add_mask(Call& call, TensorSymbol& scores, Symbol mask) {
+  if (std::holds_alternative<TensorPointer>(mask))
+    call.refuse("has a mask that depends on the data; give a weight or a constant");
+  const auto* constant = std::get_if<c10::IValue>(&mask);
+  if (constant && constant->isTensor() && constant->toTensor().scalar_type() == at::kBool) {
+    const at::Tensor allowed = constant->toTensor();
+    mask = c10::IValue(at::zeros(allowed.sizes(), at::kDouble)
+                           .masked_fill(~allowed, -std::numeric_limits<double>::infinity()));
+  }
+  scores.value = with_weight(call, scores, Arithmetic::kAdd, mask, ParameterOperand::Side::kRight);
+}
+
 /// beta * input + alpha * product, of which multi-head attention needs the product and a mask.
 Symbols import_baddbmm(Call& call) {
-  if (call.real("beta") != 0 && !std::holds_alternative<c10::IValue>(call["self"]))
+  const double beta = call.real("beta");
+  if (beta != 0 && (beta != 1 || call.is_tensor("self")))
     call.refuse("adds a tensor to the product; write it as x + torch.bmm(a, b)");
-  if (call.real("beta") != 0) call.refuse("adds a constant to the product; add it afterwards");
-  const TensorPointer product = matrix_product(call, call.tensor("batch1"), call.tensor("batch2"));
-  return {scaled(call, product, call.real("alpha"))};
+  TensorPointer product = matrix_product(call, call.tensor("batch1"), call.tensor("batch2"));
+  product = scaled(call, product, call.real("alpha"));
+  if (beta != 0) add_mask(call, *product, call["self"]);
+  return {product};
 }
 
 Symbols import_attention(Call& call) {
   const TensorPointer query = call.tensor("query"), key = call.tensor("key");
   const TensorPointer value = call.tensor("value");
-  if (call.has("attn_mask") || call.flag("is_causal"))
-    call.refuse("has a mask; attention between pixels has none");
   const int axes = query->view.num_axes();
   const int64_t width = size_of(query->view[axes - 1]);
   const double scale =
@@ -109,13 +124,22 @@ Symbols import_attention(Call& call) {
   std::swap(swapped.end()[-1], swapped.end()[-2]);
   const TensorPointer keys = make_view(key, key->value, key->view.permuted(swapped));
   TensorPointer scores = scaled(call, matrix_product(call, query, keys), scale);
+  if (call.has("attn_mask")) add_mask(call, *scores, call["attn_mask"]);
+  if (call.flag("is_causal")) {
+    const Shape shape = scores->view.shape();
+    const at::Tensor all = at::ones({shape.end()[-2], shape.end()[-1]}, at::kBool);
+    add_mask(call, *scores, c10::IValue(all.tril()));
+  }
   SoftmaxOptions options;
   options.groups = bring_to_channels(call.graph(), *scores, axes - 1, call.name("rearrange"));
   scores->value = softmax(call.graph(), scores->value, call.name("softmax"), options);
   if (call.real("dropout_p") > 0)
     scores->value =
         dropout(call.graph(), scores->value, call.name("dropout"), {call.real("dropout_p")});
-  return {matrix_product(call, scores, value)};
+  Symbols results{matrix_product(call, scores, value)};
+  if (call.node().outputs().size() > 1)
+    results.push_back(UnknownSymbol{"the scores of an attention, which Tessera does not give"});
+  return results;
 }
 
 }  // namespace
@@ -126,9 +150,11 @@ std::vector<Operator> matrix_operators() {
            "them; every rank needs the whole of what it sums over",
            import_matmul},
           {{"aten::einsum"}, "as matmul, for two tensors", import_einsum},
-          {{"aten::baddbmm"}, "as matmul, times alpha; with beta = 0", import_baddbmm},
-          {{"aten::scaled_dot_product_attention"},
-           "attention without a mask, as its parts: product, softmax, product",
+          {{"aten::baddbmm"},
+           "as matmul, times alpha; beta = 0, or a mask that is a weight or a constant",
+           import_baddbmm},
+          {{"aten::scaled_dot_product_attention", "aten::_scaled_dot_product_attention"},
+           "attention as its parts: product, softmax, product; a mask is a weight or a constant",
            import_attention}};
 }
 

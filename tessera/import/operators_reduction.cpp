@@ -63,9 +63,7 @@ TensorPointer sum_of_parts(Call& call, const TensorPointer& x, const std::vector
     ViewDigits& list = reduced[axis] ? gone : stay;
     list.insert(list.end(), x->view[axis].begin(), x->view[axis].end());
   }
-  std::vector<ViewDigits> axes;
-  for (int axis = 0; axis < call.type(x->value).num_axes(); ++axis)
-    axes.push_back(digits_along(stay, axis));
+  const std::vector<ViewDigits> axes = digits_by_axis(stay, call.type(x->value).num_axes());
   auto sum = make_tensor(x->value, reduced_view(x->view, reduced, keep));
   arrange(call.graph(), *sum, axes, call.name("sum"), gone);
   const int64_t count = size_of(gone);
@@ -219,13 +217,29 @@ Symbols import_min(Call& call) {
                                 call.name("minimum"), Arithmetic::kMinimum));
 }
 
+/// A part of the channels as an axis after them.
+TensorPointer with_axis_of_its_own(Call& call, const TensorSymbol& x, int axis) {
+  constexpr size_t kMostAxes = 5;
+  const ViewDigits wanted = x.view[axis];
+  std::vector<ViewDigits> axes =
+      digits_by_axis(digits_without(x.view.digits(), wanted), call.type(x.value).num_axes());
+  axes.insert(axes.begin() + 2, wanted);
+  while (axes.size() > kMostAxes) {
+    axes[3].insert(axes[3].end(), axes[4].begin(), axes[4].end());
+    axes.erase(axes.begin() + 4);
+  }
+  const TensorPointer own = make_tensor(x.value, x.view);
+  arrange(call.graph(), *own, axes, call.name("rearrange"));
+  return own;
+}
+
 Symbols import_amax(Call& call) {
   const TensorPointer x = call.tensor("self");
   const std::vector<int64_t> dims = call.integers("dim");
   const int axis = dims.size() == 1 ? call.wrap_axis(dims[0], x->view.num_axes()) : -1;
   if (axis < 0 || !is_part_of_channels(call, *x, axis)) return {largest(call, x)};
-  if (size_of(x->view[axis]) > 2)
-    call.refuse("shares a gradient between more than two equal tensors; use max(dim)");
+  if (size_of(x->view[axis]) > 2)  // equal ones share a gradient, which pairs would halve twice
+    return {largest(call, with_axis_of_its_own(call, *x, axis))};
   const TensorPointer most = largest_of_parts(call, x, axis, Arithmetic::kMaximum);
   return {call.flag("keepdim") ? with_unit_axis(most, axis) : most};
 }

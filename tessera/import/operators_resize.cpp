@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "tessera/import/operators.h"
 #include "tessera/import/repeat.h"
 #include "tessera/ops/shape/interpolate.h"
 #include "tessera/ops/shape/pad.h"
+#include "tessera/ops/shape/pixel_shuffle.h"
 
 namespace tessera {
 namespace {
@@ -59,39 +60,43 @@ PadOptions::Mode pad_mode(Call& call, const std::string& mode) {
   call.refuse("mode '" + mode + "' is none of constant, reflect, replicate, circular");
 }
 
-/// PyTorch lists the pads from the last axis to the first, low before high.
+/// PyTorch lists the pads from the last axis to the first, low before high. A tensor whose axes the
+/// code sees in another order is padded as it lies.
 Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
-  const ValueId x = call.image("self");
+  const TensorPointer x = call.tensor("self");
+  if (!x->view.order(call.type(x->value).shape())) call.image(*x);
+  const ValueType& type = call.type(x->value);
+  const std::vector<int> order = *x->view.order(type.shape());
   const std::vector<int64_t> pads =
       call.items("pad").empty() ? std::vector<int64_t>{} : call.window_numbers("pad");
-  const int num_spatial = call.type(x).num_spatial();
+  if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
+  if (pads.size() > 2 * order.size())
+    call.refuse(fmt::format("has {} pads for {} axes", pads.size(), order.size()));
+  const int first = type.first_spatial();
   PadOptions options;
   options.mode = mode;
   options.value = value;
-  options.low.assign(num_spatial, 0);
-  options.high.assign(num_spatial, 0);
-  if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
-  bool any = false;
+  options.low.assign(type.num_spatial(), 0);
+  options.high.assign(type.num_spatial(), 0);
   int64_t channels_low = 0, channels_high = 0;
-  for (int i = 0; i < static_cast<int>(pads.size() / 2); ++i) {
+  bool pads_space = false;
+  for (size_t i = 0; i < pads.size() / 2; ++i) {
     const int64_t low = pads[2 * i], high = pads[2 * i + 1];
-    if (i < num_spatial) {
-      any = any || low != 0 || high != 0;
-      options.low[num_spatial - 1 - i] = low;
-      options.high[num_spatial - 1 - i] = high;
-    } else if (i == num_spatial && call.type(x).num_axes() == num_spatial + 2) {
-      channels_low = low;
-      channels_high = high;
-    } else if (low != 0 || high != 0) {
-      call.refuse("pads the batch; pad channels and space");
-    }
+    if (low == 0 && high == 0) continue;
+    const int axis = order[order.size() - 1 - i];
+    if (axis == 0) call.refuse("pads the batch; pad channels and space");
+    pads_space = pads_space || axis >= first;
+    (axis < first ? channels_low : options.low[axis - first]) = low;
+    (axis < first ? channels_high : options.high[axis - first]) = high;
   }
   const bool pads_channels = channels_low != 0 || channels_high != 0;
   if (pads_channels && mode != PadOptions::Mode::kConstant)
     call.refuse("pads channels by their own values; Tessera pads them with numbers");
-  if (!any && !pads_channels) return {make_tensor(x, CodeView::plain(call.type(x).shape()))};
-  const ValueId padded = any ? pad(call.graph(), x, call.name("pad"), options) : x;
-  return call.result(pad_channels(call, padded, channels_low, channels_high, value));
+  if (!pads_space && !pads_channels) return {make_tensor(x->value, x->view)};
+  ValueId padded = x->value;
+  if (pads_space) padded = pad(call.graph(), padded, call.name("pad"), options);
+  padded = pad_channels(call, padded, channels_low, channels_high, value);
+  return call.result(padded, CodeView::plain(call.type(padded).shape()).permuted(order));
 }
 
 Symbols import_pad(Call& call) {
@@ -119,63 +124,36 @@ Symbols import_padding_layer(Call& call, PadOptions::Mode mode) {
   return call.result(pad(call.graph(), x, call.name("pad"), options));
 }
 
-int64_t factor(Call& call, const std::string& name) {
-  const int64_t factor = call.integer(name);
-  if (factor < 1 || factor > 4096)
-    call.refuse(fmt::format("factor {} must be from 1 to 4096", factor));
-  return factor;
-}
-
-Shape picture_shape(Call& call) {
-  const Shape shape = call.tensor("self")->view.shape();
-  if (shape.size() != 4)
-    call.refuse(fmt::format("takes batch, channels and 2 spatial axes, not {}", to_string(shape)));
-  return shape;
-}
-
-/// The same elements with axes taken apart, in another order, and put together.
-Symbols reordered(Call& call, const Shape& apart, const std::vector<int>& order,
-                  const Shape& together) {
+/// The code sees the axes as the output of an arrangement.
+Symbols rearranged(Call& call, const Arrangement& arrangement) {
   const TensorPointer x = call.tensor("self");
+  Shape apart;
+  std::vector<int> place(arrangement.sizes.size());
+  for (const std::vector<int>& axis : arrangement.from[0])
+    for (int letter : axis) {
+      place[letter] = static_cast<int>(apart.size());
+      apart.push_back(arrangement.sizes[letter]);
+    }
   const std::optional<CodeView> view = x->view.reshaped(apart);
   if (!view)
     call.refuse(fmt::format("takes {} apart as {}", to_string(x->view.shape()), to_string(apart)));
-  return {make_tensor(x->value, *view->permuted(order).reshaped(together))};
+  std::vector<ViewDigits> axes;
+  for (const std::vector<int>& letters : arrangement.to) {
+    ViewDigits& axis = axes.emplace_back();
+    for (int letter : letters)
+      axis.insert(axis.end(), (*view)[place[letter]].begin(), (*view)[place[letter]].end());
+  }
+  return {make_tensor(x->value, CodeView(std::move(axes)))};
 }
 
-Symbols import_pixel_shuffle(Call& call) {
-  const Shape shape = picture_shape(call);
-  const int64_t r = factor(call, "upscale_factor");
-  if (shape[1] % (r * r) != 0)
-    call.refuse(fmt::format("makes {} channels {} times as large; give a multiple of {}", shape[1],
-                            r, r * r));
-  const int64_t channels = shape[1] / (r * r);
-  return reordered(call, {shape[0], channels, r, r, shape[2], shape[3]}, {0, 1, 4, 2, 5, 3},
-                   {shape[0], channels, shape[2] * r, shape[3] * r});
-}
-
-Symbols import_pixel_unshuffle(Call& call) {
-  const Shape shape = picture_shape(call);
-  const int64_t r = factor(call, "downscale_factor");
-  if (shape[2] % r != 0 || shape[3] % r != 0)
-    call.refuse(fmt::format("makes an image of {}x{} {} times as small; give multiples of it",
-                            shape[2], shape[3], r));
-  return reordered(call, {shape[0], shape[1], shape[2] / r, r, shape[3] / r, r}, {0, 1, 3, 5, 2, 4},
-                   {shape[0], shape[1] * r * r, shape[2] / r, shape[3] / r});
-}
-
-Symbols import_channel_shuffle(Call& call) {
-  const Shape shape = call.tensor("self")->view.shape();
-  const int64_t groups = call.integer("groups");
-  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
-    call.refuse(fmt::format("shuffles {} groups of {}; give a divisor of the channels", groups,
-                            to_string(shape)));
-  Shape apart{shape[0], groups, shape[1] / groups};
-  apart.insert(apart.end(), shape.begin() + 2, shape.end());
-  std::vector<int> order(apart.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[1], order[2]);
-  return reordered(call, apart, order, shape);
+using ArrangementOf = Arrangement (*)(const Shape&, const std::string&, int64_t);
+Operator shuffler(const std::string& words, const std::string& factor, ArrangementOf arrangement) {
+  std::string kind = words;
+  std::replace(kind.begin(), kind.end(), ' ', '_');
+  return {{"aten::" + kind}, words, [=](Call& call) {
+            const Shape shape = call.tensor("self")->view.shape();
+            return rearranged(call, arrangement(shape, call.name(kind), call.integer(factor)));
+          }};
 }
 
 }  // namespace
@@ -205,9 +183,9 @@ std::vector<Operator> resize_operators() {
       {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
        "replicating padding",
        [](Call& call) { return import_padding_layer(call, PadOptions::Mode::kReplicate); }},
-      {{"aten::pixel_shuffle"}, "pixel shuffle", import_pixel_shuffle},
-      {{"aten::pixel_unshuffle"}, "pixel unshuffle", import_pixel_unshuffle},
-      {{"aten::channel_shuffle"}, "channel shuffle", import_channel_shuffle}};
+      shuffler("pixel shuffle", "upscale_factor", pixel_shuffle_of),
+      shuffler("pixel unshuffle", "downscale_factor", pixel_unshuffle_of),
+      shuffler("channel shuffle", "groups", channel_shuffle_of)};
 }
 
 }  // namespace tessera

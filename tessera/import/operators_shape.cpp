@@ -7,11 +7,10 @@
 #include <numeric>
 
 #include "tessera/import/operators.h"
-#include "tessera/import/repeat.h"
-#include "tessera/ops/shape/concat.h"
 
 namespace tessera {
 
+std::vector<Operator> concat_operators();
 std::vector<Operator> slice_operators();
 std::vector<Operator> repeat_operators();
 
@@ -171,7 +170,9 @@ Symbols import_transpose(Call& call) {
   const TensorPointer x = call.tensor_or_expanded("self");
   std::vector<int> axes(x->view.num_axes());
   std::iota(axes.begin(), axes.end(), 0);
-  std::swap(axes[call.axis("dim0", *x)], axes[call.axis("dim1", *x)]);
+  const bool swaps = call.op() == "aten::swapaxes";
+  std::swap(axes[call.axis(swaps ? "axis0" : "dim0", *x)],
+            axes[call.axis(swaps ? "axis1" : "dim1", *x)]);
   return permuted(call, axes);
 }
 
@@ -214,56 +215,6 @@ Symbols import_expand(Call& call) {
   return {make_view(x, x->value, *view)};
 }
 
-/// The axes of the values that the code's axes are, the same for all of them; none: each has to be
-/// brought into the form that the code sees.
-std::optional<std::vector<int>> common_order(Call& call,
-                                             const std::vector<TensorPointer>& tensors) {
-  std::optional<std::vector<int>> order;
-  for (const TensorPointer& tensor : tensors) {
-    const Shape value = call.type(tensor->value).shape();
-    if (!order) order = tensor->view.order(value);
-    if (!order || !tensor->view.has_order(*order, value)) return std::nullopt;
-  }
-  return order;
-}
-
-Symbols import_cat(Call& call) {
-  std::vector<TensorPointer> tensors;
-  const std::vector<Symbol> items = call.items("tensors");
-  const bool has_made = std::any_of(items.begin(), items.end(), [](const Symbol& item) {
-    return std::holds_alternative<std::shared_ptr<MadeSymbol>>(item);
-  });
-  for (const Symbol& item : items) {
-    if (std::holds_alternative<std::shared_ptr<MadeSymbol>>(item)) continue;
-    const auto* tensor = std::get_if<TensorPointer>(&item);
-    if (!tensor) call.refuse("joins " + describe(item) + "; join tensors of the network");
-    if (!(*tensor)->stale.empty()) call.refuse("reads a tensor too late: " + (*tensor)->stale);
-    if (!tensors.empty() && tensors[0]->view.num_axes() != (*tensor)->view.num_axes())
-      call.refuse("joins tensors of different numbers of axes");
-    tensors.push_back((*tensor)->view.is_stretched() ? copy_stretched(call, **tensor) : *tensor);
-    if (has_made) call.image(*tensors.back());
-  }
-  if (tensors.empty()) call.refuse("joins no tensor of the network");
-  const int axis = call.axis("dim", *tensors[0]);
-  if (items.size() == 1) return {make_tensor(tensors[0]->value, tensors[0]->view)};
-  const std::optional<std::vector<int>> order = common_order(call, tensors);
-  std::vector<ValueId> values;
-  auto next = tensors.begin();
-  for (const Symbol& item : items) {
-    if (const auto* made = std::get_if<std::shared_ptr<MadeSymbol>>(&item)) {
-      values.push_back(filled_beside(call, **made, *tensors[0], axis));
-    } else {
-      values.push_back(order ? (*next)->value : call.image(**next));
-      ++next;
-    }
-  }
-  const int along = order ? (*order)[axis] : axis;
-  if (along == 0) call.refuse("joins along the batch; join channels or space");
-  const ValueId joined = concat(call.graph(), values, call.name("cat"), along);
-  CodeView view = CodeView::plain(call.type(joined).shape());
-  return call.result(joined, order ? view.permuted(*order) : view);
-}
-
 Symbols import_type(Call&) { return {UnknownSymbol{kTypeOfTensor}}; }
 Symbols import_device(Call&) { return {c10::IValue(at::Device(at::kCPU))}; }
 /// TorchScript counts layouts; torch.strided is the first.
@@ -276,9 +227,6 @@ Symbols import_yes(Call&) { return {c10::IValue(true)}; }
 std::vector<Operator> shape_operators() {
   const std::string nothing = "nothing: the tensor itself";
   std::vector<Operator> operators{
-      {{"aten::cat", "aten::concat", "aten::concatenate"},
-       "concatenation along channels or space; also with zeros and other numbers",
-       import_cat},
       {{"aten::flatten"},
        "remembered, until an operator needs the tensor in that form",
        import_flatten},
@@ -289,7 +237,7 @@ std::vector<Operator> shape_operators() {
       {{"aten::squeeze"}, "drops an axis of size 1", import_squeeze},
       {{"aten::unsqueeze"}, "adds an axis of size 1", import_unsqueeze},
       {{"aten::permute"}, "remembered; nothing moves for channels last", import_permute},
-      {{"aten::transpose"}, "as permute", import_transpose},
+      {{"aten::transpose", "aten::swapaxes"}, "as permute", import_transpose},
       {{"aten::expand", "aten::expand_as"},
        "broadcast in the arithmetic after it; a copy where another operator reads it",
        import_expand},
@@ -311,10 +259,11 @@ std::vector<Operator> shape_operators() {
         "aten::is_complex"},
        "no",
        import_no},
-      {{"aten::is_floating_point"}, "yes", import_yes}};
-  for (const auto& more : {repeat_operators(), slice_operators()})
-    operators.insert(operators.end(), more.begin(), more.end());
-  return operators;
+      {{"aten::is_floating_point", "prim::requires_grad"}, "yes", import_yes}};
+  std::vector<Operator> all = concat_operators();
+  for (const auto& more : {operators, repeat_operators(), slice_operators()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 }  // namespace tessera

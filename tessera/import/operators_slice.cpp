@@ -29,12 +29,9 @@ void make_sliceable(Call& call, TensorSymbol& x, int axis) {
     call.image(x);
     return;
   }
-  std::vector<ViewDigits> axes;
-  for (int i = 0; i < call.type(x.value).num_axes(); ++i) axes.push_back(digits_along(all, i));
-  ViewDigits channels = wanted;
-  for (const ViewDigit& digit : axes[1])
-    if (std::find(wanted.begin(), wanted.end(), digit) == wanted.end()) channels.push_back(digit);
-  axes[1] = channels;
+  std::vector<ViewDigits> axes = digits_by_axis(all, call.type(x.value).num_axes());
+  axes[1] = digits_without(axes[1], wanted);
+  axes[1].insert(axes[1].begin(), wanted.begin(), wanted.end());
   arrange(call.graph(), x, axes, call.name("rearrange"));
 }
 
@@ -72,20 +69,7 @@ int64_t clamped(int64_t at, int64_t size) {
   return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
 }
 
-/// weight[:, None, None] slices all of the first axis.
-Symbols slice_of_weight(Call& call, const WeightSymbol& weight) {
-  const int axis = call.wrap_axis(call.integer("dim"), static_cast<int>(weight.view.size()));
-  const int64_t size = weight.view[axis];
-  const bool all = (!call.has("start") || clamped(call.integer("start"), size) == 0) &&
-                   (!call.has("end") || clamped(call.integer("end"), size) == size) &&
-                   call.integer("step") == 1;
-  if (!all) call.refuse("takes a part of the weight " + weight.name + "; store the parts apart");
-  return {weight};
-}
-
 Symbols import_slice(Call& call) {
-  if (const auto* weight = std::get_if<WeightSymbol>(&call["self"]))
-    return slice_of_weight(call, *weight);
   const TensorPointer x = call.tensor_or_expanded("self");
   const int axis = call.axis("dim", *x);
   const int64_t size = size_of(x->view[axis]);
@@ -196,6 +180,27 @@ Symbols import_split(Call& call) {
   return parts(call, equal_parts(whole, size));
 }
 
+/// At positions, or in a number of parts, of which the first are the larger ones.
+Symbols import_tensor_split(Call& call) {
+  const TensorPointer x = call.tensor("self");
+  const int64_t whole = size_of(x->view[call.axis("dim", *x)]);
+  std::vector<int64_t> sizes;
+  if (call.has("indices")) {
+    int64_t begin = 0;
+    for (int64_t end : call.integers("indices")) {
+      sizes.push_back(clamped(end, whole) - begin);
+      begin = clamped(end, whole);
+    }
+    sizes.push_back(whole - begin);
+  } else {
+    const int64_t sections = call.integer("sections");
+    if (sections < 1 || sections > whole) call.refuse(fmt::format("makes {} sections", sections));
+    for (int64_t i = 0; i < sections; ++i)
+      sizes.push_back(whole / sections + (i < whole % sections ? 1 : 0));
+  }
+  return parts(call, sizes);
+}
+
 }  // namespace
 
 std::vector<Operator> slice_operators() {
@@ -204,6 +209,7 @@ std::vector<Operator> slice_operators() {
           {{"aten::select"}, "one channel, row or column", import_select},
           {{"aten::unbind"}, "as select, one by one", import_unbind},
           {{"aten::chunk"}, "slices", import_chunk},
+          {{"aten::tensor_split"}, "slices", import_tensor_split},
           {{"aten::roll"}, "slices and their concatenation", import_roll},
           {{"aten::split", "aten::split_with_sizes"}, "slices", import_split}};
 }

@@ -7,33 +7,13 @@
 #include <map>
 
 #include "tessera/import/operators.h"
-#include "tessera/import/weight_expression.h"
+#include "tessera/import/operators_weight.h"
+#include "tessera/import/weight_memory.h"
 
 namespace tessera {
 namespace {
 
-using ComputedPointer = std::shared_ptr<ComputedSymbol>;
 using F = WeightFunction;
-
-Symbols computed_result(ExpressionPointer expression, bool is_view = false) {
-  return {std::make_shared<ComputedSymbol>(ComputedSymbol{std::move(expression), is_view})};
-}
-
-/// None where the argument is not a weight, or computed from some.
-std::optional<ExpressionPointer> weight_operand(Call& call, const std::string& name) {
-  if (const auto* result = call.find<ComputedPointer>(name)) return (*result)->expression;
-  if (const auto* weight = call.find<WeightSymbol>(name)) return expression_of(*weight);
-  const auto* constant = call.find<c10::IValue>(name);
-  if (constant && constant->isTensor() && constant->toTensor().defined() &&
-      constant->toTensor().numel() > 1)
-    return expression_of(call.interpreter().constant(constant->toTensor()));
-  return std::nullopt;
-}
-
-ExpressionPointer needed_operand(Call& call, const std::string& name) {
-  if (const auto operand = weight_operand(call, name)) return *operand;
-  call.refuse(fmt::format("computes a weight from {}", describe(call[name])));
-}
 
 ExpressionPointer affine_weight(const ExpressionPointer& x, double a, double b) {
   return computed(F::kAffine, {x}, {}, {a, b});
@@ -95,42 +75,6 @@ ExpressionPointer normed_weight(Call& call) {
   return computed(F::kNorm, {needed_operand(call, "self")}, reduction_numbers(call, {}), {order});
 }
 
-/// Its shape, however the operator names it.
-std::optional<ExpressionPointer> reshaped_weight(Call& call, const std::string& op) {
-  const ExpressionPointer x = needed_operand(call, "self");
-  const at::Tensor& value = x->value;
-  const auto as = [&](const at::Tensor& view) {
-    return computed(F::kReshape, {x}, view.sizes().vec());
-  };
-  if (op == "aten::view" || op == "aten::reshape")
-    return as(value.reshape(call.integers(op == "aten::view" ? "size" : "shape")));
-  if (op == "aten::view_as" || op == "aten::reshape_as")
-    return as(value.reshape(needed_operand(call, "other")->value.sizes()));
-  if (op == "aten::flatten")
-    return as(value.flatten(call.integer("start_dim"), call.integer("end_dim")));
-  if (op == "aten::unsqueeze") return as(value.unsqueeze(call.integer("dim")));
-  if (op == "aten::squeeze")
-    return as(call.has("dim") ? value.squeeze(call.integer("dim")) : value.squeeze());
-  std::vector<int64_t> axes(static_cast<size_t>(value.dim()));
-  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
-  if (op == "aten::permute") return computed(F::kPermute, {x}, call.integers("dims"));
-  if (op == "aten::t" || op == "aten::numpy_T" || op == "aten::matrix_H") {
-    std::reverse(axes.begin(), axes.end());
-    return computed(F::kPermute, {x}, axes);
-  }
-  if (op == "aten::transpose") {
-    const int count = static_cast<int>(axes.size());
-    std::swap(axes[call.wrap_axis(call.integer("dim0"), count)],
-              axes[call.wrap_axis(call.integer("dim1"), count)]);
-    return computed(F::kPermute, {x}, axes);
-  }
-  if (op == "aten::expand")
-    return computed(F::kExpand, {x}, value.expand(call.integers("size")).sizes().vec());
-  if (op == "aten::expand_as")
-    return computed(F::kExpand, {x}, needed_operand(call, "other")->value.sizes().vec());
-  return std::nullopt;
-}
-
 /// Standardisation by the batch norm of a weight that is seen as 1 x channels x rest.
 ExpressionPointer standardised(Call& call) {
   const ExpressionPointer x = needed_operand(call, "input");
@@ -158,13 +102,36 @@ ExpressionPointer standardised(Call& call) {
   return result;
 }
 
+/// A layer that computes a weight from others, such as biases from positions.
+ExpressionPointer linear_weight(Call& call) {
+  const ExpressionPointer x = needed_operand(call, "input");
+  const ExpressionPointer weight = needed_operand(call, "weight");
+  if (x->value.dim() < 1 || weight->value.dim() != 2) call.refuse("the weight is not a matrix");
+  Shape shape = x->value.sizes().vec();
+  const ExpressionPointer rows = computed(F::kReshape, {x}, {-1, shape.back()});
+  ExpressionPointer y = computed(F::kMatmul, {rows, computed(F::kPermute, {weight}, {1, 0})});
+  if (call.has("bias")) y = computed(F::kAdd, {y, needed_operand(call, "bias")});
+  shape.back() = weight->value.size(0);
+  return computed(F::kReshape, {y}, shape);
+}
+
+/// What zero_(), fill_() and copy_() write.
+std::optional<ExpressionPointer> written_value(Call& call, const std::string& op) {
+  if (op != "aten::zero" && op != "aten::fill" && op != "aten::copy") return std::nullopt;
+  const ExpressionPointer x = needed_operand(call, "self");
+  if (op == "aten::zero") return affine_weight(x, 0, 0);
+  const std::string source = op == "aten::fill" ? "value" : "src";
+  if (const auto number = call.scalar(source)) return affine_weight(x, 0, *number);
+  return needed_operand(call, source);
+}
+
 std::optional<ExpressionPointer> plain_function(Call& call, const std::string& op) {
   static const std::map<std::string, F> functions{
-      {"aten::neg", F::kNegate},   {"aten::sqrt", F::kSqrt},
-      {"aten::rsqrt", F::kRsqrt},  {"aten::reciprocal", F::kReciprocal},
-      {"aten::abs", F::kAbs},      {"aten::exp", F::kExp},
-      {"aten::tanh", F::kTanh},    {"aten::sigmoid", F::kSigmoid},
-      {"aten::detach", F::kDetach}};
+      {"aten::neg", F::kNegate},  {"aten::sqrt", F::kSqrt},
+      {"aten::rsqrt", F::kRsqrt}, {"aten::reciprocal", F::kReciprocal},
+      {"aten::abs", F::kAbs},     {"aten::exp", F::kExp},
+      {"aten::tanh", F::kTanh},   {"aten::sigmoid", F::kSigmoid},
+      {"aten::relu", F::kRelu}};
   if (const auto found = functions.find(op); found != functions.end())
     return computed(found->second, {needed_operand(call, "self")});
   if (op == "aten::square") return computed(F::kPower, {needed_operand(call, "self")}, {}, {2});
@@ -204,8 +171,10 @@ std::optional<ExpressionPointer> expression(Call& call, const std::string& op) {
   if (op == "aten::_weight_norm")
     return computed(F::kWeightNorm, {needed_operand(call, "v"), needed_operand(call, "g")},
                     {call.integer("dim")});
+  if (op == "aten::linear") return linear_weight(call);
+  if (auto result = gathered_weight(call, op)) return result;
   if (op == "aten::batch_norm") return standardised(call);
-  return std::nullopt;
+  return written_value(call, op);
 }
 
 /// What is written into a buffer (out=self.u): spectral norm's power iteration.
@@ -222,14 +191,9 @@ Symbols written(Call& call, ExpressionPointer value) {
   update->updated = *buffer;
   if (update->value.sizes() != buffer->tensor.sizes())
     call.refuse("changes the shape of the buffer " + buffer->name);
-  if (!again) return computed_result(std::move(update));
+  if (!again) return Symbols{computed_weight(std::move(update))};
   (*again)->expression = std::move(update);
   return {*again};
-}
-
-bool is_same(const std::string& op) {
-  return op == "aten::contiguous" || op == "aten::to" || op == "aten::type_as" ||
-         op == "aten::float" || op == "aten::double" || op == "aten::alias";
 }
 
 std::optional<Symbols> numbers_of(Call& call, const std::string& op, const at::Tensor& value) {
@@ -242,37 +206,43 @@ std::optional<Symbols> numbers_of(Call& call, const std::string& op, const at::T
 
 }  // namespace
 
+ExpressionPointer needed_operand(Call& call, const std::string& name) {
+  if (const auto operand = weight_operand(call, call[name])) return *operand;
+  call.refuse(fmt::format("computes a weight from {}", describe(call[name])));
+}
+
+std::optional<ExpressionPointer> weight_operand(Call& call, const Symbol& symbol) {
+  if (const auto* result = std::get_if<ComputedPointer>(&symbol)) return (*result)->expression;
+  if (const auto* weight = std::get_if<WeightSymbol>(&symbol)) return expression_of(*weight);
+  const auto* constant = std::get_if<c10::IValue>(&symbol);
+  if (constant && constant->isTensor() && constant->toTensor().defined() &&
+      constant->toTensor().dim() > 0)
+    return expression_of(call.interpreter().constant(constant->toTensor()));
+  return std::nullopt;
+}
+
 std::optional<Symbols> run_on_weights(Call& call) {
-  bool any_weight = false, any_computed = false;
+  if (call.op() == "aten::cat" || call.op() == "aten::concat") return joined_weights(call);
+  bool any_weight = false;
   for (const Symbol& argument : call.arguments()) {
     if (std::holds_alternative<TensorPointer>(argument)) return std::nullopt;
-    any_weight = any_weight || std::holds_alternative<WeightSymbol>(argument);
-    any_computed = any_computed || std::holds_alternative<ComputedPointer>(argument);
+    any_weight = any_weight || std::holds_alternative<WeightSymbol>(argument) ||
+                 std::holds_alternative<ComputedPointer>(argument);
   }
-  if (!any_weight && !any_computed) return std::nullopt;
+  if (!any_weight) return std::nullopt;
   const std::string op = call.in_place() ? call.op().substr(0, call.op().size() - 1) : call.op();
   const ComputedPointer* self = call.find<ComputedPointer>("self");
-  if (op == "aten::clone") return computed_result(needed_operand(call, "self"));
-  if (self) {
-    if (is_same(op)) return computed_result((*self)->expression, /*is_view=*/true);
+  if (op == "aten::clone") return Symbols{computed_weight(needed_operand(call, "self"))};
+  if (self)
     if (auto numbers = numbers_of(call, op, (*self)->expression->value)) return numbers;
-  }
-  const bool looks_only = !self && (op == "aten::view" || op == "aten::reshape" ||
-                                    op == "aten::unsqueeze" || op == "aten::squeeze");
-  if (call.find<WeightSymbol>("self") || self)
-    if (!looks_only)
-      if (auto view = reshaped_weight(call, op)) {
-        if (self) (*self)->has_views = true;
-        return computed_result(*view, /*is_view=*/true);
-      }
+  if (auto views = view_of_weight(call, op)) return views;
   const auto result = expression(call, op);
   if (!result) return std::nullopt;
   if (call.has("out")) return written(call, *result);
-  if (!call.in_place()) return computed_result(*result, /*is_view=*/op == "aten::detach");
-  if (!self || (*self)->is_view || (*self)->has_views)
-    call.refuse("changes " + describe(call["self"]) +
-                " in place; use the form without the trailing underscore");
-  (*self)->expression = *result;
+  if (!call.in_place()) return Symbols{computed_weight(*result)};
+  const std::string why = self ? why_not_writable(**self) : "a network must not change itself";
+  if (!why.empty()) call.refuse("changes " + describe(call["self"]) + " in place: " + why);
+  write_weight(*self, *result);
   return Symbols{*self};
 }
 

@@ -31,21 +31,6 @@ ValueId larger_pixels(const Call& call, ValueId x, const std::vector<int64_t>& c
   return interpolate(call.graph(), x, call.name("repeat"), options);
 }
 
-/// `count` channels of one number, with the batch and space of x.
-ValueId channels_of(const Call& call, ValueId x, int64_t count, double number) {
-  std::vector<ValueId> parts;
-  const int64_t own = call.type(x).channels();
-  for (int64_t left = count; left > 0; left -= own) {
-    const int64_t taken = std::min(left, own);
-    const ValueId part =
-        taken == own ? x : slice(call.graph(), x, call.name("slice"), {1, 0, taken, 1});
-    parts.push_back(pointwise(call.graph(), part, call.name("constant"),
-                              {PointwiseFunction::kAffine, 0, number}));
-    if (parts.size() > static_cast<size_t>(kMostCopies)) call.refuse("pads too many channels");
-  }
-  return parts.size() == 1 ? parts[0] : concat(call.graph(), parts, call.name("constant"), 1);
-}
-
 Symbols import_repeat(Call& call) {
   ValueId value = call.image("self");
   const size_t num_axes = call.type(value).axes.size();
@@ -153,25 +138,25 @@ ValueId pad_channels(const Call& call, ValueId x, int64_t low, int64_t high, dou
   if (begin >= end) call.refuse(fmt::format("cuts off {} and {} of {} channels", -low, -high, own));
   if (end - begin < own) x = slice(call.graph(), x, call.name("slice"), {1, begin, end, 1});
   std::vector<ValueId> parts;
-  if (low > 0) parts.push_back(channels_of(call, x, low, number));
+  if (low > 0) parts.push_back(filled_beside(call, x, 1, low, number));
   parts.push_back(x);
-  if (high > 0) parts.push_back(channels_of(call, x, high, number));
+  if (high > 0) parts.push_back(filled_beside(call, x, 1, high, number));
   return parts.size() == 1 ? x : concat(call.graph(), parts, call.name("pad"), 1);
 }
 
-ValueId filled_beside(const Call& call, const MadeSymbol& made, const TensorSymbol& other,
-                      int axis) {
-  if (made.holds != MadeSymbol::Holds::kNumber)
-    call.refuse("joins " + describe(std::make_shared<MadeSymbol>(made)) +
-                ", which has no known number");
-  Shape shape = call.type(other.value).shape();
-  if (made.shape.size() != shape.size() || !other.view.is_plain(shape) || axis != 1)
-    call.refuse("joins a tensor of one number along another axis than the channels; use F.pad");
-  shape[1] = made.shape[1];
-  if (made.shape != shape)
-    call.refuse(fmt::format("joins {} with {}; all sizes but the channels must be equal",
-                            to_string(made.shape), to_string(call.type(other.value).shape())));
-  return channels_of(call, other.value, made.shape[1], made.number);
+ValueId filled_beside(const Call& call, ValueId x, int axis, int64_t count, double number) {
+  std::vector<ValueId> parts;
+  const int64_t own = call.type(x).axes[axis].size;
+  for (int64_t left = count; left > 0; left -= own) {
+    const int64_t taken = std::min(left, own);
+    const ValueId part =
+        taken == own ? x : slice(call.graph(), x, call.name("slice"), {axis, 0, taken, 1});
+    parts.push_back(pointwise(call.graph(), part, call.name("constant"),
+                              {PointwiseFunction::kAffine, 0, number}));
+    if (parts.size() > static_cast<size_t>(kMostCopies)) call.refuse("joins too many numbers");
+  }
+  if (parts.empty()) call.refuse("joins nothing");
+  return parts.size() == 1 ? parts[0] : concat(call.graph(), parts, call.name("constant"), axis);
 }
 
 std::vector<Operator> repeat_operators() {

@@ -11,8 +11,7 @@ TensorPointer copy_stretched(const Call& call, const TensorSymbol& tensor);
 /// Channels of one number before and after those of x; negative counts cut channels off.
 ValueId pad_channels(const Call& call, ValueId x, int64_t low, int64_t high, double number);
 
-/// A made tensor of one number that is joined with `other` along `axis`.
-ValueId filled_beside(const Call& call, const MadeSymbol& made, const TensorSymbol& other,
-                      int axis);
+/// `count` positions of one number along an axis of x's value, with all other axes of x.
+ValueId filled_beside(const Call& call, ValueId x, int axis, int64_t count, double number);
 
 }  // namespace tessera

@@ -86,7 +86,14 @@ Symbol known(const c10::IValue& value) {
   return value;
 }
 
-std::optional<c10::IValue> as_known(const Symbol& symbol, const c10::TypePtr& type) {
+Symbol settled(const Symbol& symbol) {
+  const auto* made = std::get_if<std::shared_ptr<MadeSymbol>>(&symbol);
+  if (made && (*made)->holds == MadeSymbol::Holds::kNumbers) return c10::IValue((*made)->numbers);
+  return symbol;
+}
+
+std::optional<c10::IValue> as_known(const Symbol& either, const c10::TypePtr& type) {
+  const Symbol symbol = settled(either);
   if (const auto* value = std::get_if<c10::IValue>(&symbol)) return *value;
   if (const auto* list = std::get_if<std::shared_ptr<ListSymbol>>(&symbol))
     return known_list(**list, type);

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "tessera/graph/derivation.h"
 #include "tessera/graph/graph.h"
 #include "tessera/import/view.h"
 #include "tessera/ops/pool/pooling.h"
@@ -38,11 +39,15 @@ struct WeightSymbol {
 };
 
 struct WeightExpression;
-/// What the code has computed from weights alone.
+/// What the code has computed from weights alone. Views share memory as in PyTorch
+/// (weight_memory.h).
 struct ComputedSymbol {
   std::shared_ptr<const WeightExpression> expression;
-  bool is_view = false;  // of another one's memory
-  bool has_views = false;
+  bool of_module = false;                // memory of a weight, which forward() must not change
+  bool may_be_copy = false;              // reshape(), contiguous(): by PyTorch's strides
+  std::shared_ptr<ComputedSymbol> base;  // whose memory it shares; null: it has its own
+  std::vector<WeightStep> seen;          // how it sees the base
+  std::vector<std::weak_ptr<ComputedSymbol>> views;
 };
 
 /// An integer tensor among the module's attributes: batch norm's counter of steps.
@@ -58,13 +63,15 @@ struct ObjectSymbol {
 };
 
 /// A tensor that the code makes itself, of one number or at random, to be joined with tensors of
-/// the network: torch.zeros(...), x.new_empty(...).bernoulli_(0.9).
+/// the network: torch.zeros(...), x.new_empty(...).bernoulli_(0.9). Where the code writes into
+/// parts of it, its numbers are known one by one from then on.
 struct MadeSymbol {
   enum class Holds {
     kNothing,
     kNumber,   // `number` everywhere
     kUniform,  // uniform in [0, 1), plus `number`
     kDraws,    // `number` with a probability, else zero
+    kNumbers,  // `numbers`, one by one
   };
 
   std::string maker;  // "aten::zeros"
@@ -72,6 +79,8 @@ struct MadeSymbol {
   Holds holds = Holds::kNothing;
   double number = 0;
   double probability = 0;
+  at::ScalarType type = at::kDouble;
+  at::Tensor numbers;
   /// Random numbers are drawn where they are read, so one tensor of them is read once; shared with
   /// what is computed from it.
   std::shared_ptr<bool> is_read = std::make_shared<bool>(false);
@@ -132,6 +141,9 @@ void write_in_place(const std::shared_ptr<TensorSymbol>& tensor, ValueId value,
 Symbol known(const c10::IValue& value);
 /// The reverse, where nothing in it is part of the network; none otherwise.
 std::optional<c10::IValue> as_known(const Symbol& symbol, const c10::TypePtr& type);
+/// A made tensor whose numbers are known one by one is a known tensor, in the same memory; all else
+/// is as it is.
+Symbol settled(const Symbol& symbol);
 
 /// For messages: "a tensor of the network", "an int", ...
 std::string describe(const Symbol& symbol);

@@ -175,4 +175,17 @@ ViewDigits digits_along(const ViewDigits& digits, int value_axis) {
   return along;
 }
 
+std::vector<ViewDigits> digits_by_axis(const ViewDigits& digits, int num_axes) {
+  std::vector<ViewDigits> axes;
+  for (int axis = 0; axis < num_axes; ++axis) axes.push_back(digits_along(digits, axis));
+  return axes;
+}
+
+ViewDigits digits_without(const ViewDigits& digits, const ViewDigits& taken) {
+  ViewDigits rest;
+  for (const ViewDigit& digit : digits)
+    if (std::find(taken.begin(), taken.end(), digit) == taken.end()) rest.push_back(digit);
+  return rest;
+}
+
 }  // namespace tessera

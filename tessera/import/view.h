@@ -70,5 +70,10 @@ bool refine_together(ViewDigits& a, ViewDigits& b);
 
 /// Of an axis of the value, from the one that counts most.
 ViewDigits digits_along(const ViewDigits& digits, int value_axis);
+/// Of each axis of the value.
+std::vector<ViewDigits> digits_by_axis(const ViewDigits& digits, int num_axes);
+
+/// Those that are not among `taken`.
+ViewDigits digits_without(const ViewDigits& digits, const ViewDigits& taken);
 
 }  // namespace tessera

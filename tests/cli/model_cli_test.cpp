@@ -143,6 +143,32 @@ TEST_F(ModelCli, TrainsOnNumbers) {
   refused("--loss mse --output-weights 1,2", "2");
 }
 
+/// A vector of targets is what a network with one number each is trained with in PyTorch, too.
+TEST_F(ModelCli, OneNumberEachNeedsNoChannel) {
+  write_npy("x.npy", "(6, 1, 16, 16)", 1536);
+  write_npy("with.npy", "(6, 1)", 6);
+  write_npy("without.npy", "(6,)", 6);
+  const std::string model =
+      " cnn2d:classes=1,base=2,depth=2 --input 2x1x16x16 --space 2x1 --loss mse ";
+  std::vector<std::string> losses;
+  for (const std::string name : {"with", "without"}) {
+    const Outcome trained =
+        tessera("train" + model + "--steps 4 --print-loss --data npy:" + path("x.npy") + "," +
+                path(name + ".npy") + " --run " + path(name) + " --validation-fraction 0.3");
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    const size_t begin = trained.out.find("step 1 loss");
+    ASSERT_NE(begin, std::string::npos) << trained.out;
+    losses.push_back(trained.out.substr(begin, trained.out.find("checkpoint") - begin));
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+  write_npy("x2.npy", "(2, 1, 16, 16)", 512);
+  write_npy("t2.npy", "(2,)", 2);
+  const Outcome verified =
+      tessera("verify cnn2d:classes=1,base=2,depth=2 --space 2x1 --loss mse --input-npy " +
+              path("x2.npy") + " --target-npy " + path("t2.npy"));
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+}
+
 TEST_F(ModelCli, RefusesWhatCannotBe) {
   const auto refused = [](const std::string& arguments, const char* words) {
     const Outcome outcome = tessera(arguments);

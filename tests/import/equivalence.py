@@ -101,8 +101,8 @@ def compare_state(job, weights_file):
     actual, expected = read_state(weights_file), job.reference.state
     counts = {name: t for name, t in expected.items() if not t.is_floating_point()}
     for name, count in counts.items():
-        if name in actual and actual[name].item() != count.item():
-            return float("inf"), f"{name} is {actual[name].item()} instead of {count.item()}"
+        if name in actual and not torch.equal(actual[name], count):
+            return float("inf"), f"{name} is {actual[name].tolist()} instead of {count.tolist()}"
         if name not in actual and weights_file.suffix == ".pt":
             return float("inf"), f"{name} (missing)"
     real = {name: t for name, t in expected.items() if name not in counts}

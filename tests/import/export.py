@@ -19,6 +19,8 @@ def build(case):
                 tensor.uniform_(0.5, 1.5)
             elif name.endswith("num_batches_tracked"):
                 tensor.fill_(FIRST_BATCHES_TRACKED)
+            elif not tensor.is_floating_point():  # indices
+                continue
             elif name.endswith("running_mean") or tensor.dim() <= 1:
                 tensor.add_(0.1 * torch.randn_like(tensor))
     if not case.train:

@@ -88,10 +88,14 @@ class Arranged final : public Op {
     for (int input = 0; input < num_inputs(); ++input) {
       const Operand& gradient = args.grad_inputs[input];
       if (!gradient.tensor.defined() || args.out_box.empty()) continue;
-      gradient.tensor.zero_();
+      // Each element of the input is one of the output.
+      const bool one_to_one =
+          num_inputs() == 1 && num_summed() == 1 && gradient.box.volume() == args.out_box.volume();
+      if (!one_to_one) gradient.tensor.zero_();
       for (const LetterRanges& part : parts_of(args.out_box)) {
         const at::Tensor target = spread(gradient, arrangement_.from[input], part);
-        target.add_(gradient_of(input, args, part).expand(target.sizes()));
+        const at::Tensor own = gradient_of(input, args, part).expand(target.sizes());
+        one_to_one ? target.copy_(own) : target.add_(own);
       }
     }
   }

@@ -13,63 +13,63 @@ enum Letter { kSample, kChannel, kRow, kColumn, kRowPhase, kColumnPhase };
 const Lettering kLarge{{kSample}, {kChannel}, {kRow, kRowPhase}, {kColumn, kColumnPhase}};
 const Lettering kSmall{{kSample}, {kChannel, kRowPhase, kColumnPhase}, {kRow}, {kColumn}};
 
-/// Throws InvalidInput where the value is not a picture.
-const ValueType& picture_type(const Graph& graph, ValueId x, const char* kind,
-                              const std::string& name, int64_t factor) {
-  const ValueType& type = graph.type(x);
-  if (type.element != Element::kReal || type.first_spatial() != 2 || type.num_spatial() != 2)
-    throw_error<InvalidInput>(
-        "[{} {}] input {} must be real, with batch, channels and 2 spatial axes", kind, name,
-        to_string(type));
-  if (factor < 1)
-    throw_error<InvalidInput>("[{} {}] factor {} must be at least 1", kind, name, factor);
-  return type;
+constexpr int64_t kMaxFactor = 4096;
+
+void check_picture(const Shape& image, const char* kind, const std::string& name, int64_t factor) {
+  if (image.size() != 4)
+    throw_error<InvalidInput>("[{} {}] input {} must have batch, channels and 2 spatial axes", kind,
+                              name, to_string(image));
+  if (factor < 1 || factor > kMaxFactor)
+    throw_error<InvalidInput>("[{} {}] factor {} must be from 1 to {}", kind, name, factor,
+                              kMaxFactor);
 }
 
 }  // namespace
 
-ValueId pixel_shuffle(Graph& graph, ValueId x, const std::string& name, int64_t factor) {
-  const ValueType& type = picture_type(graph, x, "pixel_shuffle", name, factor);
+Arrangement pixel_shuffle_of(const Shape& image, const std::string& name, int64_t factor) {
+  check_picture(image, "pixel_shuffle", name, factor);
   const int64_t area = factor * factor;
-  if (type.channels() % area != 0)
+  if (image[1] % area != 0)
     throw_error<InvalidInput>("[pixel_shuffle {}] {} channels; factor {} needs a multiple of {}",
-                              name, type.channels(), factor, area);
-  return rearrange(
-      graph, x, name,
-      {{type.batch(), type.channels() / area, type.axes[2].size, type.axes[3].size, factor, factor},
-       {kSmall},
-       kLarge});
+                              name, image[1], factor, area);
+  return {{image[0], image[1] / area, image[2], image[3], factor, factor}, {kSmall}, kLarge};
 }
 
-ValueId pixel_unshuffle(Graph& graph, ValueId x, const std::string& name, int64_t factor) {
-  const ValueType& type = picture_type(graph, x, "pixel_unshuffle", name, factor);
-  if (type.axes[2].size % factor != 0 || type.axes[3].size % factor != 0)
+Arrangement pixel_unshuffle_of(const Shape& image, const std::string& name, int64_t factor) {
+  check_picture(image, "pixel_unshuffle", name, factor);
+  if (image[2] % factor != 0 || image[3] % factor != 0)
     throw_error<InvalidInput>(
         "[pixel_unshuffle {}] image {}x{}; factor {} needs sizes that are multiples of it", name,
-        type.axes[2].size, type.axes[3].size, factor);
-  return rearrange(graph, x, name,
-                   {{type.batch(), type.channels(), type.axes[2].size / factor,
-                     type.axes[3].size / factor, factor, factor},
-                    {kLarge},
-                    kSmall});
+        image[2], image[3], factor);
+  return {
+      {image[0], image[1], image[2] / factor, image[3] / factor, factor, factor}, {kLarge}, kSmall};
 }
 
-ValueId channel_shuffle(Graph& graph, ValueId x, const std::string& name, int64_t groups) {
-  const ValueType& type = graph.type(x);
-  if (type.num_axes() < 2 || type.axes[1].kind != AxisKind::kChannel || groups < 1 ||
-      type.channels() % groups != 0)
+Arrangement channel_shuffle_of(const Shape& image, const std::string& name, int64_t groups) {
+  if (image.size() < 2 || groups < 1 || image[1] % groups != 0)
     throw_error<InvalidInput>(
         "[channel_shuffle {}] {} groups of {}; give a divisor of the channels", name, groups,
-        to_string(type));
-  Arrangement shuffle{
-      {type.batch(), groups, type.channels() / groups}, {{{0}, {1, 2}}}, {{0}, {2, 1}}};
-  for (int axis = 2; axis < type.num_axes(); ++axis) {
-    const int letter = axis + 1;
-    shuffle.sizes.push_back(type.axes[axis].size);
+        to_string(image));
+  Arrangement shuffle{{image[0], groups, image[1] / groups}, {{{0}, {1, 2}}}, {{0}, {2, 1}}};
+  for (size_t axis = 2; axis < image.size(); ++axis) {
+    const int letter = static_cast<int>(axis) + 1;
+    shuffle.sizes.push_back(image[axis]);
     shuffle.from[0].push_back({letter});
     shuffle.to.push_back({letter});
   }
-  return rearrange(graph, x, name, shuffle);
+  return shuffle;
+}
+
+ValueId pixel_shuffle(Graph& graph, ValueId x, const std::string& name, int64_t factor) {
+  return rearrange(graph, x, name, pixel_shuffle_of(graph.type(x).shape(), name, factor));
+}
+
+ValueId pixel_unshuffle(Graph& graph, ValueId x, const std::string& name, int64_t factor) {
+  return rearrange(graph, x, name, pixel_unshuffle_of(graph.type(x).shape(), name, factor));
+}
+
+ValueId channel_shuffle(Graph& graph, ValueId x, const std::string& name, int64_t groups) {
+  return rearrange(graph, x, name, channel_shuffle_of(graph.type(x).shape(), name, groups));
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tessera/graph/graph.h"
+#include "tessera/ops/shape/arrangement.h"
 
 namespace tessera {
 
@@ -19,5 +20,12 @@ ValueId pixel_unshuffle(Graph& graph, ValueId x, const std::string& name, int64_
 
 /// Channel g * (C / groups) + j goes to j * groups + g. Any number of spatial axes, or none.
 ValueId channel_shuffle(Graph& graph, ValueId x, const std::string& name, int64_t groups);
+
+// What they do to the axes of an image; `name` is for messages. All throw InvalidInput where the
+// shape does not fit.
+
+Arrangement pixel_shuffle_of(const Shape& image, const std::string& name, int64_t factor);
+Arrangement pixel_unshuffle_of(const Shape& image, const std::string& name, int64_t factor);
+Arrangement channel_shuffle_of(const Shape& image, const std::string& name, int64_t groups);
 
 }  // namespace tessera

@@ -31,6 +31,7 @@ from . import (  # noqa: F401
     unet_variants,
     unpooling,
     views,
+    vision,
     volume,
 )
 from .case import CASES, Case  # noqa: F401

@@ -122,3 +122,49 @@ class SpectralNorm(nn.Module):
 @case((2, 3, 12, 11), loss="mse", exports=("trace",), train=False)
 class SpectralNormInEval(SpectralNorm):
     pass
+
+
+@case((2, 3, 11, 9), loss="mse")
+class WrittenWeights(nn.Module):
+    """A copy of a weight that is written part by part; views of it see what is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 3, 3, 3) * 0.3)
+        self.gain = nn.Parameter(torch.randn(4))
+        self.head = nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        weight = self.weight.clone()
+        last = weight[3]
+        weight[0, :, 1] = 0
+        weight[1].mul_(2.0)
+        weight.view(4, -1)[2:, 3:5].fill_(0.25)
+        weight[:, :, 0, 0] = self.gain.unsqueeze(1)
+        gain = self.gain.clone()
+        gain[1:3].zero_()
+        weight.add_(last.mean())
+        return self.head(F.conv2d(x, weight, gain, padding=1))
+
+
+@case((2, 3, 10, 9), loss="mse")
+class PartsOfWeights(nn.Module):
+    """Parts of one weight for several layers, and one weight of several parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(3, 3, 3, 3) * 0.3)
+        self.second = nn.Parameter(torch.randn(2, 3, 3, 3) * 0.3)
+        self.both = nn.Parameter(torch.randn(6, 5, 1, 1) * 0.3)
+        self.table = nn.Parameter(torch.randn(4, 6))
+        self.register_buffer("index", torch.tensor([[2, 0, 0], [-1, 3, 1]]))
+        self.scales = nn.Parameter(torch.randn(2, 2))
+
+    def forward(self, x):
+        x = F.conv2d(x, torch.cat([self.first, self.second]), self.table[self.index[1], 1:6][1])
+        a, b = self.both.chunk(2)
+        y = F.conv2d(x, a) * torch.tanh(F.conv2d(x, b, self.both[1:4, 0].reshape(-1)))
+        by_row = self.table[:, self.index.view(-1)][1, :3]
+        y = y + by_row[:, None, None] + self.table[self.index][0, :, 5].view(1, -1, 1, 1)
+        scale = self.scales.repeat(1, 3)[1].view(3, 2).sum(1)
+        return y * scale[:, None, None] + self.scales.repeat_interleave(2, dim=1)[0, :3, None, None]

@@ -74,3 +74,18 @@ class WaveNet(nn.Module):
             x, y = layer(x)
             total = total + y
         return self.out(F.relu(total))
+
+
+@case((3, 2, 12), loss="mse")
+class OneChannelAsFeatures(nn.Module):
+    """A signal of one channel, squeezed, is the features of a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(2, 1, 3, padding=1)
+        self.f = nn.Linear(12, 3)
+        self.g = nn.Linear(12, 3)
+
+    def forward(self, x):
+        x = self.conv(x).squeeze(1)
+        return self.f(x) + self.f(F.softmax(x, dim=-1)) + self.g(F.interpolate(x[:, None], 12)[:, 0])

@@ -128,3 +128,38 @@ class ChannelsOfZeros(nn.Module):
         z = self.conv4(torch.relu(z)) + torch.cat([more, z, torch.full_like(more, 2.0)], 1)
         z = F.pad(z, (1, 0, 0, 1, -20, 0))
         return z * torch.ones([1], dtype=z.dtype) + torch.zeros_like(z)
+
+
+@case((2, 3, 11, 10), loss="mse")
+class MostOfFour(Branches):
+    """Equal maxima share a gradient, however many there are."""
+
+    def forward(self, x):
+        a, b, c = self.features(x)
+        most = torch.stack([a, F.relu(a), b, c], dim=1).amax(dim=1)
+        return most + torch.stack([b, a, b], dim=-1).amax(dim=-1, keepdim=True)[..., 0]
+
+
+@case((2, 3, 10, 12), loss="mse")
+class BesideConstants(nn.Module):
+    """Coordinates as channels, rows of zeros, and weights beside tokens."""
+
+    def __init__(self):
+        super().__init__()
+        rows = torch.linspace(-1, 1, 10).view(1, 1, 10, 1).expand(1, 1, 10, 12)
+        columns = torch.linspace(-1, 1, 12).view(1, 1, 1, 12).expand(1, 1, 10, 12)
+        self.register_buffer("coordinates", torch.cat([rows, columns], dim=1))
+        self.conv = nn.Conv2d(5, 4, 2, stride=2)
+        self.tokens = nn.Parameter(torch.randn(1, 3, 4))
+        self.mix = nn.Linear(4, 4)
+        self.head = nn.Conv2d(4, 2, 3)
+
+    def forward(self, x):
+        n = x.size(0)
+        x = torch.cat([x, self.coordinates.expand(n, -1, -1, -1)], dim=1)
+        x = self.conv(x)
+        x = torch.cat([x, torch.zeros(n, 4, 2, 6, dtype=x.dtype)], dim=2)
+        y = x.flatten(2).transpose(1, 2)
+        y = self.mix(torch.cat([self.tokens.repeat(n, 1, 1), y], dim=1))
+        y = y + y[:, :3].sum(dim=1, keepdim=True)
+        return self.head(y[:, 3:].transpose(1, 2).reshape(x.shape))

@@ -1,5 +1,7 @@
 """Products between pixels: attention over all of an image, over windows of it, over its channels."""
 
+from typing import Optional
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -275,3 +277,37 @@ class VolumeAttention(nn.Module):
         tokens = x.flatten(2).transpose(1, 2)
         scores = torch.softmax(tokens @ tokens.transpose(1, 2) * 0.5, dim=-1)
         return self.head((scores @ tokens).transpose(1, 2).reshape(x.shape) + x)
+
+
+if hasattr(F, "scaled_dot_product_attention"):
+    attention = F.scaled_dot_product_attention
+else:
+
+    def attention(q, k, v, attn_mask: Optional[torch.Tensor] = None, is_causal: bool = False):
+        return F._scaled_dot_product_attention(q, k, v, attn_mask, is_causal=is_causal)[0]
+
+
+@case((2, 3, 8, 6), loss="mse")
+class MaskedAttention(nn.Module):
+    """Masks of numbers, learned ones, of yes and no, and those that code makes of a shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 2, stride=2)
+        self.module = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.bias = nn.Parameter(torch.randn(12, 12))
+        self.register_buffer("near", torch.rand(12, 12).gt(0.5) | torch.eye(12).bool())
+        self.head = conv(4, 2)
+
+    def forward(self, x):
+        x = self.stem(x)
+        y = torch.tanh(x.flatten(2).transpose(1, 2))
+        not_near = ~self.near
+        y = y + self.module(y, y, y, attn_mask=not_near, need_weights=False)[0]
+        rows = torch.zeros(12, 12, dtype=x.dtype)
+        rows[:6, 6:] = -1.5
+        y = y + self.module(y, y, y, attn_mask=rows)[0]
+        y = torch.tanh(y + attention(y, y, y, attn_mask=self.bias))
+        y = torch.tanh(y + attention(y, y, y, attn_mask=self.near))
+        y = torch.tanh(y + attention(y, y, y, is_causal=True))
+        return self.head(y.transpose(1, 2).reshape(x.shape))

@@ -161,6 +161,36 @@ class OneNumberEach(nn.Module):
         return self.score(F.leaky_relu(self.conv(x), 0.2)).view(x.size(0), -1).mean(1).view(-1)
 
 
+@case((4, 2, 9, 10), loss="mse")
+class OneRealNumberEach(OneNumberEach):
+    """Its targets are a vector, too."""
+
+
+@case((3, 2, 8, 9), loss="bce:target=real")
+class SqueezedMap(nn.Module):
+    """A map without its channel, as binary segmentation often has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3, padding=1)
+        self.head = nn.Conv2d(3, 1, 1)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.conv(x))).squeeze(1)
+
+
+@case((3, 2, 13), loss="cross_entropy")
+class PositionsAsClasses(nn.Module):
+    """A signal of one channel, squeezed, is the logits of its positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(2, 1, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x).squeeze(1)
+
+
 @case((2, 4, 10, 6), loss="l1")
 class PermutedArithmetic(nn.Module):
     """Tokens and images in one sum, and reductions over axes in other orders."""

@@ -219,3 +219,44 @@ class CumulativeAverage(Conv):
 
     def forward(self, x):
         return self.norm(self.conv(x))
+
+
+@network(["parametrizations.orthogonal"], exports=("trace",))
+class Orthogonal(Conv):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.utils.parametrizations.orthogonal(nn.Conv2d(4, 4, 3))
+
+    def forward(self, x):
+        return self.mix(self.conv(x))
+
+
+@network(["torch.no_grad()"], exports=("trace",))
+class FastPathOfAttention(Conv):
+    """Traced in eval mode without gradients, nn.MultiheadAttention is one operator."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.eval()
+
+    def forward(self, x):
+        x = self.conv(x).flatten(2).transpose(1, 2)
+        with torch.no_grad():
+            return self.attention(x, x, x, need_weights=False)[0]
+
+
+@network(["one tensor of whole numbers"])
+class WeightByTwoIndices(Conv):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("index", torch.tensor([0, 1]))
+
+    def forward(self, x):
+        return self.conv(x) + self.conv.weight[self.index, self.index].sum()
+
+
+@network(["all sizes but that of axis 1"], exports=("script",))
+class BesideAnotherSize(Conv):
+    def forward(self, x):
+        return torch.cat([self.conv(x), torch.zeros(x.size(0), 2, 3, 3)], dim=1)

@@ -186,6 +186,18 @@ TEST_F(NpyDatasetTest, RealTargets) {
   EXPECT_TRUE(part.equal(at::tensor({14., 15.}, at::kDouble).view({1, 1, 2})));
 }
 
+TEST_F(NpyDatasetTest, OneNumberEachLeavesTheChannelOut) {
+  images<float>("<f4", "(3, 1, 4)", 12);
+  targets<double>("<f8", "(3,)", {0.5, 1.5, -2.5});
+  const auto data = open({1, 4});
+  EXPECT_EQ(data->target_shape(), (Shape{1}));
+  at::Tensor target = at::zeros({1}, at::kDouble);
+  data->load_target(2, Box{{0, 1}}, target);
+  EXPECT_EQ(target.item<double>(), -2.5);
+  EXPECT_NO_THROW(data->load_target(1, Box{{1, 1}}, at::zeros({0}, at::kDouble)))
+      << "a rank without the channel";
+}
+
 TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
   images<float>("<f4", "(2, 3, 4, 5)", 120);
   targets<uint8_t>("|u1", "(3, 5, 4)", counting<uint8_t>(60, 3));

@@ -39,6 +39,11 @@ TEST(Derivation, FunctionsArePyTorchs) {
   EXPECT_TRUE(at::equal(of(F::kAffine, {w}, {}, {2, -1}), w * 2 - 1));
   EXPECT_TRUE(at::equal(of(F::kWeightNorm, {w, numbers({4, 1, 1})}, {0}),
                         at::_weight_norm(w, numbers({4, 1, 1}), 0)));
+  EXPECT_TRUE(at::equal(of(F::kRelu, {w - 1}), (w - 1).relu()));
+  EXPECT_TRUE(at::equal(of(F::kSlice, {w}, {1, 0, 3, 2}), w.slice(1, 0, 3, 2)));
+  EXPECT_TRUE(at::equal(of(F::kTake, {m}, {1, 2, 0, 2, 2}),
+                        m.index({at::indexing::Slice(), at::tensor({2, 0, 2, 2}, at::kLong)})));
+  EXPECT_TRUE(at::equal(of(F::kConcat, {m, m, m * 2}, {0}), at::cat({m, m, m * 2}, 0)));
 }
 
 TEST(Derivation, WhatDoesNotFitIsRefused) {
@@ -46,6 +51,10 @@ TEST(Derivation, WhatDoesNotFitIsRefused) {
   expect_refusal([&] { of(F::kAdd, {m, numbers({5})}); }, "a computed weight");
   expect_refusal([&] { of(F::kMatmul, {m, numbers({2, 2, 2})}); }, "vectors and matrices");
   expect_refusal([&] { of(F::kReshape, {m}, {5}); }, "a computed weight");
+  expect_refusal([&] { of(F::kTake, {m}, {0, 4}); }, "a computed weight");
+  expect_refusal([&] { of(F::kTake, {m}, {2, 0}); }, "axis 2 of a weight with 2 axes");
+  expect_refusal([&] { of(F::kSlice, {m}, {0, 1}); }, "lacks a number");
+  expect_refusal([&] { of(F::kConcat, {m, numbers({4, 2})}, {0}); }, "a computed weight");
 }
 
 /// A buffer moves in a step that trains, and what is computed from it has no gradient through it.

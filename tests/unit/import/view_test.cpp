@@ -1,3 +1,6 @@
+// How code sees values and weights: views, the form in which a weight meets a value, and the memory
+// that views of computed weights share.
+
 #include "tessera/import/view.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +10,7 @@
 #include <random>
 
 #include "tessera/import/weight_form.h"
+#include "tessera/import/weight_memory.h"
 
 namespace tessera::view_test {
 namespace {
@@ -126,6 +130,17 @@ TEST(View, SeesWhatPyTorchSees) {
 }
 
 /// What a weight is to a permuted tensor, it is to the value in its own form.
+TEST(ViewDigits, AreSortedByAxisAndTakenAway) {
+  const CodeView view = CodeView::plain({2, 6, 4}).reshaped({2, 2, 3, 4})->permuted({0, 3, 2, 1});
+  const ViewDigits all = view.digits();
+  const std::vector<ViewDigits> axes = digits_by_axis(all, 3);
+  ASSERT_EQ(axes.size(), 3u);
+  EXPECT_EQ(axes[1], (ViewDigits{{1, 3, 2}, {1, 1, 3}}));
+  EXPECT_EQ(axes[2], (ViewDigits{{2, 1, 4}}));
+  EXPECT_EQ(digits_without(all, axes[1]), (ViewDigits{{0, 1, 2}, {2, 1, 4}}));
+  EXPECT_EQ(digits_without(all, {}), all);
+}
+
 TEST(WeightForm, IsWhatBroadcastingSees) {
   const Shape shape{2, 6, 3, 4};
   const at::Tensor value = at::rand(shape, at::kDouble);
@@ -152,6 +167,45 @@ TEST(WeightForm, IsWhatBroadcastingSees) {
   EXPECT_GT(moved, 10);
   EXPECT_FALSE(form_of_weight({2, 6, 1, 1}, plain, shape));  // one for each sample
   EXPECT_FALSE(form_of_weight({5, 1, 1}, plain, shape));
+}
+
+using F = WeightFunction;
+
+ExpressionPointer numbers(at::IntArrayRef shape, double first) {
+  WeightSymbol weight;
+  weight.name = "w" + std::to_string(first);
+  weight.tensor = (at::arange(24, at::kDouble) + first).narrow(0, 0, c10::multiply_integers(shape));
+  weight.tensor = weight.tensor.reshape(shape);
+  weight.view = shape.vec();
+  return expression_of(weight);
+}
+
+TEST(WeightMemory, WhatIsWrittenIntoOneIsSeenInAll) {
+  const ComputedPointer whole = computed_weight(numbers({4, 6}, 0));
+  const ComputedPointer rows = weight_view(whole, {{F::kSlice, {}, {0, 1, 4, 2}}});
+  const ComputedPointer turned = weight_view(rows, {{F::kPermute, {}, {1, 0}}});
+  const ComputedPointer flat = weight_view(whole, {{F::kReshape, {}, {24}}});
+  write_weight(turned, numbers({6, 2}, 100));
+  at::Tensor expected = at::arange(24, at::kDouble).reshape({4, 6}).clone();
+  expected.slice(0, 1, 4, 2).t().copy_((at::arange(12, at::kDouble) + 100).reshape({6, 2}));
+  EXPECT_TRUE(at::equal(whole->expression->value, expected));
+  EXPECT_TRUE(at::equal(rows->expression->value, expected.slice(0, 1, 4, 2)));
+  EXPECT_TRUE(at::equal(flat->expression->value, expected.reshape({24})));
+  write_weight(whole, numbers({6}, 7));  // broadcast
+  EXPECT_TRUE(at::equal(turned->expression->value,
+                        (at::arange(6, at::kDouble) + 7).unsqueeze(1).expand({6, 2})));
+}
+
+TEST(WeightMemory, WeightsOfTheModuleAndPossibleCopiesAreNotWritten) {
+  const ComputedPointer whole = computed_weight(numbers({4, 6}, 0));
+  EXPECT_EQ(why_not_writable(*whole), "");
+  const ComputedPointer view = weight_view(whole, {{F::kReshape, {}, {24}}});
+  EXPECT_EQ(why_not_writable(*view), "");
+  view->may_be_copy = true;
+  EXPECT_NE(why_not_writable(*whole), "") << "whether the view sees it is not known";
+  const ComputedPointer own = computed_weight(numbers({2}, 0));
+  own->of_module = true;
+  EXPECT_NE(why_not_writable(*weight_view(own, {})), "");
 }
 
 }  // namespace

@@ -125,6 +125,8 @@ TEST(ShuffleRules, RefusesWhatDoesNotFit) {
   const ValueId line = graph.add_input("line", ValueType::image({1, 8, 6}));
   EXPECT_THROW(pixel_shuffle(graph, x, "shuffle", 3), InvalidInput);
   EXPECT_THROW(pixel_shuffle(graph, x, "shuffle", 0), InvalidInput);
+  EXPECT_THROW(pixel_shuffle(graph, x, "shuffle", int64_t{1} << 32), InvalidInput)
+      << "its square is 0 in 64 bits";
   EXPECT_THROW(pixel_shuffle(graph, line, "shuffle", 2), InvalidInput);
   EXPECT_THROW(pixel_unshuffle(graph, x, "unshuffle", 2), InvalidInput);
   EXPECT_NO_THROW(pixel_unshuffle(graph, x, "unshuffle", 3));
