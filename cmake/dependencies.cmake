@@ -1,5 +1,5 @@
-# What Tessera builds on: LibTorch, four header-only libraries, and MPI and libpng where they are
-# found. A missing optional one removes a feature, whose use then says which package it needs.
+# What Tessera builds on: LibTorch, four header-only libraries, and MPI and the libraries of image
+# formats where they are found. A missing optional one removes a feature, whose use then says which package it needs.
 
 include(${CMAKE_CURRENT_LIST_DIR}/interface.cmake)
 
@@ -29,7 +29,28 @@ endif()
 if(TESSERA_PNG)
   find_package(PNG)
   if(NOT PNG_FOUND)
-    message(STATUS "No libpng: install libpng-dev to write pictures")
+    message(STATUS "No libpng: install libpng-dev to read PNG and to write pictures")
+  endif()
+endif()
+if(TESSERA_JPEG)
+  find_package(JPEG)
+  if(NOT JPEG_FOUND)
+    message(STATUS "No libjpeg: install libjpeg-dev to read JPEG")
+  endif()
+endif()
+if(TESSERA_TIFF)
+  find_package(ZLIB) # deflates the tiles that are written
+  find_package(TIFF 4.5) # the first whose handles have limits and messages of their own
+  if(NOT TIFF_FOUND OR NOT ZLIB_FOUND)
+    set(TIFF_FOUND OFF)
+    message(STATUS "No libtiff 4.5 or no zlib: install libtiff-dev and zlib1g-dev to read and write TIFF")
+  endif()
+endif()
+if(TESSERA_OPENSLIDE)
+  list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+  find_package(OpenSlide)
+  if(NOT OpenSlide_FOUND)
+    message(STATUS "No OpenSlide: install libopenslide-dev to read whole slides")
   endif()
 endif()
 

@@ -21,4 +21,5 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/interface.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindOpenSlide.cmake
         DESTINATION ${package_dir})

@@ -1,43 +1,11 @@
 #include "tessera/data/array_reader.h"
 
-#include <algorithm>
-
 #include "tessera/base/error.h"
 #include "tessera/data/box_rows.h"
+#include "tessera/data/typed_pixels.h"
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kBytesAtOnce = 4 << 20;  // of a strip, at least a row of the first axis
-
-/// Calls body(Source{}) with a number of the file's type.
-template <class Body>
-void with_type(PixelType type, Body body) {
-  switch (type) {
-    case PixelType::kUint8:
-      return body(uint8_t{});
-    case PixelType::kInt8:
-      return body(int8_t{});
-    case PixelType::kUint16:
-      return body(uint16_t{});
-    case PixelType::kInt16:
-      return body(int16_t{});
-    case PixelType::kUint32:
-      return body(uint32_t{});
-    case PixelType::kInt32:
-      return body(int32_t{});
-    case PixelType::kUint64:
-      return body(uint64_t{});
-    case PixelType::kInt64:
-      return body(int64_t{});
-    case PixelType::kFloat16:
-      return body(c10::Half{});
-    case PixelType::kFloat32:
-      return body(float{});
-    case PixelType::kFloat64:
-      return body(double{});
-  }
-}
 
 /// Strides of a view of the box's elements in the box's axes: the target may lack axes of size 1.
 Shape strides_for(const Box& box, at::IntArrayRef sizes, at::IntArrayRef strides) {
@@ -55,24 +23,11 @@ Shape strides_for(const Box& box, at::IntArrayRef sizes, at::IntArrayRef strides
   return result;
 }
 
-/// Cuts the box along its first axis of more than one element, and that again along the next where
-/// one element of it is still too much.
-void for_each_strip(const Box& box, int64_t most, const auto& visit) {
-  int axis = 0;
-  while (axis < box.num_axes() && box[axis].size() == 1) ++axis;
-  if (box.volume() <= most || axis >= box.num_axes()) return visit(box);
-  const int64_t height = std::max<int64_t>(1, most / (box.volume() / box[axis].size()));
-  for (int64_t begin = box[axis].begin; begin < box[axis].end; begin += height) {
-    Box strip = box;
-    strip[axis] = {begin, std::min(begin + height, box[axis].end)};
-    for_each_strip(strip, most, visit);
-  }
-}
-
 template <class Source, class T>
 void convert(const ArrayFile& file, const Box& box, const Shape& strides, T* data) {
   std::vector<Source> numbers;
-  for_each_strip(box, kBytesAtOnce / static_cast<int64_t>(sizeof(Source)), [&](const Box& strip) {
+  const int64_t most = kConvertedAtOnce / static_cast<int64_t>(sizeof(Source));
+  for_each_strip(box, file.info().block, most, [&](const Box& strip) {
     numbers.resize(static_cast<size_t>(strip.volume()));
     file.read(strip, numbers.data());
     int64_t begin = 0;

@@ -3,7 +3,7 @@
 // the reader brings.
 //
 // Reading is const and thread-safe. A file that another process cuts short meanwhile is
-// InvalidInput (files/input_file.h); replace files by renaming, as NpyWriter does.
+// InvalidInput (files/input_file.h); replace files by renaming, as ArrayWriter does.
 //
 // Example:
 //   ArrayReader images("images.npy");

@@ -6,6 +6,8 @@
 //     copy(&array[index], count, &dense_box[offset]);
 //   });
 
+#include <cstring>
+
 #include "tessera/geometry/box.h"
 
 namespace tessera {
@@ -35,6 +37,14 @@ void for_each_run(const Shape& shape, const Box& box, Visit visit) {
     }
     if (axis < 0) return;
   }
+}
+
+/// The box of a dense array in memory, dense again; `bytes` is the size of an element.
+inline void copy_box(const char* array, const Shape& shape, const Box& box, int64_t bytes,
+                     char* to) {
+  for_each_run(shape, box, [&](int64_t index, int64_t offset, int64_t count) {
+    std::memcpy(to + offset * bytes, array + index * bytes, static_cast<size_t>(count * bytes));
+  });
 }
 
 }  // namespace tessera

@@ -1,11 +1,9 @@
 #include "tessera/images/open_array.h"
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "tessera/base/error.h"
-#include "tessera/base/suggestion.h"
+#include "tessera/base/text.h"
 #include "tessera/images/formats.h"
 
 namespace tessera {
@@ -30,12 +28,6 @@ const std::vector<Format>& formats() {
       {{".vrt", ".img", ".jp2", ".asc"}, open_raster},
   };
   return all;
-}
-
-std::string lower_case(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
 }
 
 /// The format of a path and the length of its ending; null where none fits.

@@ -7,7 +7,7 @@
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
-#include "tessera/data/npy_writer.h"
+#include "tessera/data/array_sink.h"
 #include "tessera/job/forecast.h"
 #include "tessera/train/predictor.h"
 #include "tessera/train/training_job.h"
@@ -50,19 +50,20 @@ class SharedFile {
       : transport_(transport) {
     if (path.empty()) return;
     const bool is_first = transport.rank() == 0;
+    const ArrayInfo info{.shape = shape, .type = type};
     do_together(transport, [&] {
-      if (is_first) writer_ = NpyWriter::create(path, type, shape);
+      if (is_first) writer_ = create_array_writer(path, info);
     });
     const std::string name = broadcast_text(transport, is_first ? writer_->temporary_name() : "");
     do_together(transport, [&] {
-      if (!is_first) writer_ = NpyWriter::join(path, name, type, shape);
+      if (!is_first) writer_ = join_array_writer(path, name, info);
     });
   }
   bool wanted() const { return writer_ != nullptr; }
   void write(const Box& box, const at::Tensor& tensor) {
     if (!complaint_.empty()) return;
     try {
-      writer_->write(box, tensor);
+      write_tensor(*writer_, box, tensor);
     } catch (const InvalidInput& error) {
       complaint_ = error.what();
     }
@@ -71,6 +72,7 @@ class SharedFile {
     if (!wanted()) return;
     fail_together(transport_, complaint_);
     do_together(transport_, [&] { writer_->flush(); });
+    do_together(transport_, [&] { writer_->finish_part(transport_.rank(), transport_.size()); });
     do_together(transport_, [&] {
       if (transport_.rank() == 0) writer_->commit();
     });
@@ -78,7 +80,7 @@ class SharedFile {
 
  private:
   Transport& transport_;
-  std::unique_ptr<NpyWriter> writer_;  // null: the file is not wanted
+  std::unique_ptr<ArrayWriter> writer_;  // null: the file is not wanted
   std::string complaint_;
 };
 
