@@ -1,5 +1,5 @@
-# What Tessera builds on: LibTorch, four header-only libraries, and MPI and libpng where they are
-# found. A missing optional one removes a feature, whose use then says which package it needs.
+# What Tessera builds on: LibTorch, four header-only libraries, and MPI and the libraries of image
+# formats where they are found. A missing optional one removes a feature, whose use then says which package it needs.
 
 include(${CMAKE_CURRENT_LIST_DIR}/interface.cmake)
 
@@ -30,6 +30,31 @@ if(TESSERA_PNG)
   find_package(PNG)
   if(NOT PNG_FOUND)
     message(STATUS "No libpng: install libpng-dev to write pictures")
+  endif()
+endif()
+if(TESSERA_ZLIB)
+  find_package(ZLIB)
+  if(NOT ZLIB_FOUND)
+    message(STATUS "No zlib: install zlib1g-dev to read and write NIfTI")
+  endif()
+endif()
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+if(TESSERA_HDF5)
+  find_package(SerialHDF5)
+  if(NOT SerialHDF5_FOUND)
+    message(STATUS "No HDF5: install libhdf5-dev to read it")
+  endif()
+endif()
+if(TESSERA_GDCM)
+  find_package(GDCMLibraries)
+  if(NOT GDCMLibraries_FOUND)
+    message(STATUS "No GDCM: install libgdcm-dev to read DICOM")
+  endif()
+endif()
+if(TESSERA_GDAL)
+  find_package(GDAL)
+  if(NOT GDAL_FOUND)
+    message(STATUS "No GDAL: install libgdal-dev to read rasters of maps")
   endif()
 endif()
 

@@ -21,4 +21,6 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/interface.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindGDCMLibraries.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindSerialHDF5.cmake
         DESTINATION ${package_dir})
