@@ -95,9 +95,7 @@ class DicomArrayFile final : public ArrayFile {
 
   std::vector<char> decode(const DicomSlice& slice) const {
     std::vector<char> bytes(stored_bytes());
-    if (slice.frame_index > 0 || series_.slices.size() > 1)
-      if (read_frame(slice, &bytes)) return bytes;
-    read_all_frames(slice, &bytes);
+    if (slice.num_frames == 1 || !read_frame(slice, &bytes)) read_all_frames(slice, &bytes);
     return bytes;
   }
 

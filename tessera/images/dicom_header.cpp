@@ -13,12 +13,12 @@
 namespace tessera {
 namespace {
 
-const gdcm::Tag kSeries(0x0020, 0x000e), kImagePosition(0x0020, 0x0032), kImageOrientation(0x0020, 0x0037),
-    kPixelSpacing(0x0028, 0x0030), kPixelData(0x7fe0, 0x0010), kRescaleSlope(0x0028, 0x1053),
-    kRescaleIntercept(0x0028, 0x1052), kBetweenSlices(0x0018, 0x0088), kSliceThickness(0x0018, 0x0050),
-    kPerFrame(0x5200, 0x9230), kShared(0x5200, 0x9229), kPlanePosition(0x0020, 0x9113),
-    kPlaneOrientation(0x0020, 0x9116), kPixelMeasures(0x0028, 0x9110),
-    kValueTransformation(0x0028, 0x9145);
+const gdcm::Tag kSeries(0x0020, 0x000e), kImagePosition(0x0020, 0x0032),
+    kImageOrientation(0x0020, 0x0037), kPixelSpacing(0x0028, 0x0030), kPixelData(0x7fe0, 0x0010),
+    kRescaleSlope(0x0028, 0x1053), kRescaleIntercept(0x0028, 0x1052),
+    kBetweenSlices(0x0018, 0x0088), kSliceThickness(0x0018, 0x0050), kPerFrame(0x5200, 0x9230),
+    kShared(0x5200, 0x9229), kPlanePosition(0x0020, 0x9113), kPlaneOrientation(0x0020, 0x9116),
+    kPixelMeasures(0x0028, 0x9110), kValueTransformation(0x0028, 0x9145);
 
 /// Frames that have all of their own: a hostile file may claim any number.
 constexpr int64_t kMostFrames = 1 << 20;
@@ -128,7 +128,8 @@ void take_place(const gdcm::DataSet& data, DicomHeader* header) {
       header->frame_distance = std::abs(distance[0]);
   }
   for (int64_t frame = 0; frame < header->num_frames; ++frame) {
-    const auto p = frame_numbers(data, static_cast<size_t>(frame), kPlanePosition, kImagePosition, 3);
+    const auto p =
+        frame_numbers(data, static_cast<size_t>(frame), kPlanePosition, kImagePosition, 3);
     if (p.empty()) break;
     header->positions.push_back({p[0], p[1], p[2]});
     // A position of the whole file is that of its first frame.
@@ -150,7 +151,8 @@ DicomHeader read_dicom_header(const std::string& path) {
   header.series = dicom_text(data, kSeries);
   take_pixels(reader.GetFile(), &header);
   take_place(data, &header);
-  if (const auto slope = frame_numbers(data, 0, kValueTransformation, kRescaleSlope, 1); !slope.empty())
+  if (const auto slope = frame_numbers(data, 0, kValueTransformation, kRescaleSlope, 1);
+      !slope.empty())
     header.scale.slope = slope[0];
   if (const auto intercept = frame_numbers(data, 0, kValueTransformation, kRescaleIntercept, 1);
       !intercept.empty())

@@ -13,8 +13,7 @@
 namespace tessera {
 namespace {
 
-// Positions are rounded to a few digits, and scanners are not perfect.
-constexpr double kGapTolerance = 0.02, kGapToleranceMm = 0.005;
+constexpr double kSamePlace = 0.1;  // of the mean distance
 constexpr double kDirectionTolerance = 1e-3;
 
 DicomVector cross(const DicomVector& a, const DicomVector& b) {
@@ -71,7 +70,7 @@ std::vector<PlacedSlice> frames_of(const std::vector<DicomHeader>& headers, bool
   for (const DicomHeader& header : headers) {
     *placed = *placed && header.orientation && std::ssize(header.positions) == header.num_frames;
     for (int64_t frame = 0; frame < header.num_frames; ++frame) {
-      PlacedSlice slice{.slice = {header.path, frame, header.scale}};
+      PlacedSlice slice{.slice = {header.path, frame, header.num_frames, header.scale}};
       if (*placed) {
         const auto& [row, column] = *header.orientation;
         slice.position = header.positions[static_cast<size_t>(frame)];
@@ -91,17 +90,20 @@ std::vector<PlacedSlice> frames_of(const std::vector<DicomHeader>& headers, bool
       frames[i].height - frames[i - 1].height, mean, why);
 }
 
+/// Positions are rounded to a few digits, and scanners are not perfect.
+double gap_tolerance(double mean) { return std::min(std::max(0.02 * mean, 0.01), 0.3 * mean); }
+
 /// Refuses slices, in their order, that are not at equal distances.
 void check_gaps(const std::vector<PlacedSlice>& frames, const std::string& path) {
   const double mean =
       (frames.back().height - frames.front().height) / static_cast<double>(frames.size() - 1);
   const auto gap_before = [&](size_t i) { return frames[i].height - frames[i - 1].height; };
   for (size_t i = 1; i < frames.size(); ++i)
-    if (!(gap_before(i) > kGapToleranceMm))
+    if (!(gap_before(i) > kSamePlace * mean))
       refuse_gap(frames, i, mean, path,
                  "two slices at one position: give each time point or stack a folder of its own");
   for (size_t i = 1; i < frames.size(); ++i)
-    if (std::abs(gap_before(i) - mean) > std::max(kGapTolerance * mean, kGapToleranceMm))
+    if (std::abs(gap_before(i) - mean) > gap_tolerance(mean))
       refuse_gap(frames, i, mean, path, "a slice is missing, or there are several stacks");
 }
 

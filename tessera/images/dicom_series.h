@@ -17,7 +17,7 @@ namespace tessera {
 
 struct DicomSlice {
   std::string path = {};
-  int64_t frame_index = 0;  // in its file
+  int64_t frame_index = 0, num_frames = 1;  // in its file
   LinearScale scale = {};
 };
 

@@ -13,13 +13,11 @@
 #include <cstring>
 
 #include "tessera/base/error.h"
-#include "tessera/base/free_memory.h"
 #include "tessera/images/reader_service.h"
 
 namespace tessera {
 namespace {
 
-constexpr int64_t kMostMemory = int64_t{8} << 30;  // beyond what the parent has now
 constexpr int kKeptSocket = 3;  // the only descriptor of a child beside the standard ones
 
 [[noreturn]] void throw_no_process(int error_number) {
@@ -51,7 +49,7 @@ void keep_only_socket(int socket) {
   for (int descriptor = kKeptSocket + 1; descriptor < last; ++descriptor) ::close(descriptor);
 }
 
-void set_limits() {
+void forget_parent() {
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGALRM})
     ::signal(number, SIG_DFL);
   // These may go to all processes of a job. The parent wants to finish its step then, and reads
@@ -61,9 +59,6 @@ void set_limits() {
   ::signal(SIGCHLD, SIG_IGN);  // nobody waits for readers
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  const auto most_memory = static_cast<rlim_t>(address_space() + kMostMemory);
-  const rlimit memory{most_memory, most_memory};
-  ::setrlimit(RLIMIT_AS, &memory);
 }
 
 /// The message and its descriptor; negative where the parent is gone.
@@ -105,7 +100,7 @@ bool send_socket(int to, int socket) {
 }
 
 [[noreturn]] void run_keeper(int socket) {
-  set_limits();
+  forget_parent();
   keep_only_socket(socket);
   for (;;) {
     const int reader = receive_socket(kKeptSocket);

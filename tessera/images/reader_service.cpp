@@ -1,6 +1,8 @@
 #include "tessera/images/reader_service.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/free_memory.h"
 #include "tessera/images/flat_array.h"
 #include "tessera/images/reader_message.h"
 
@@ -17,6 +20,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMostOpenFiles = 8;
+constexpr int64_t kLeastMemory = int64_t{1} << 30;
 constexpr uint64_t kLongestWords = 64 << 20;
 
 bool send_fully(int socket, const void* data, size_t bytes) {
@@ -112,9 +116,6 @@ class OpenFiles {
       files_.splice(files_.begin(), files_, known);
       return *files_.front().file;
     }
-    if (::chdir(request.folder.c_str()) != 0)
-      throw_error<InvalidInput>("[data] {}: the working folder {} cannot be entered", request.path,
-                                request.folder);
     // A library may have few files open at a time; leave before the next one enters.
     if (files_.size() >= kMostOpenFiles) files_.pop_back();
     files_.push_front({request.number, request.opener(request.path, request.options)});
@@ -129,9 +130,26 @@ class OpenFiles {
   std::list<Entry> files_;
 };
 
+/// A damaged length makes a library ask for gigabytes, which it then fills. What a file can need
+/// grows with its size and with what is wanted of it.
+void limit_memory_for(const ReaderRequest& request) {
+  struct stat status {};
+  const bool is_file = ::stat(request.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_AS, &limit);
+  const int64_t needed = kLeastMemory + (is_file ? 8 * int64_t{status.st_size} : 0) +
+                         4 * request.box.volume() * bytes_of(request.type);
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(address_space() + needed));
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
 /// The words of the answer; the box's bytes go into `bytes`.
 std::string answer_to(const ReaderRequest& request, OpenFiles* files, std::vector<char>* bytes) {
   bytes->clear();
+  if (::chdir(request.folder.c_str()) != 0)
+    throw_error<InvalidInput>("[data] {}: the working folder {} cannot be entered", request.path,
+                              request.folder);
+  limit_memory_for(request);
   const ArrayFile& file = files->file_of(request);
   if (request.wanted == ReaderRequest::Wanted::kInfo) return words_of(file.info());
   if (file.shape() != request.shape || file.type() != request.type)
@@ -155,8 +173,11 @@ ReaderAnswer answer_or_error(const ReaderRequest& request, OpenFiles* files,
   } catch (const InternalError& error) {
     return {Kind::kInternal, error.what()};
   } catch (const std::bad_alloc&) {
-    return {Kind::kOutOfMemory,
-            fmt::format("[data] {}: reading it takes more memory than there is", request.path)};
+    return {
+        Kind::kInvalidInput,
+        fmt::format("[data] {}: reading it takes more memory than a file of its size should; it "
+                    "is damaged or hostile",
+                    request.path)};
   } catch (const std::exception& error) {  // of a library
     return {Kind::kInvalidInput,
             fmt::format("[data] {}: cannot be read ({})", request.path, error.what())};
@@ -205,8 +226,6 @@ void throw_what_reader_threw(const ReaderAnswer& answer) {
       throw InvalidInput(answer.words);
     case ReaderAnswer::Kind::kUnsupported:
       throw Unsupported(answer.words);
-    case ReaderAnswer::Kind::kOutOfMemory:
-      throw OutOfMemory(answer.words);
     case ReaderAnswer::Kind::kInternal:
       throw InternalError(answer.words);
   }

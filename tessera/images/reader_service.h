@@ -31,7 +31,7 @@ struct ReaderRequest {
 };
 
 struct ReaderAnswer {
-  enum class Kind : uint8_t { kFine, kInvalidInput, kUnsupported, kOutOfMemory, kInternal };
+  enum class Kind : uint8_t { kFine, kInvalidInput, kUnsupported, kInternal };
   Kind kind = Kind::kFine;
   std::string words = {};  // the info, or what is wrong
 };

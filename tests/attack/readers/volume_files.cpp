@@ -13,6 +13,7 @@
 #ifdef TESSERA_HAS_GDCM
 #include <gdcmImageChangeTransferSyntax.h>
 #include <gdcmImageWriter.h>
+#include <gdcmTrace.h>
 #endif
 #ifdef TESSERA_HAS_GDAL
 #include <gdal.h>
@@ -115,6 +116,17 @@ std::string raster_file(const std::string& path, const char* driver) {
   GDALClose(raster);
   return path;
 }
+
+/// Empty where GDAL cannot write it.
+Files jpeg2000_files(const std::string& folder) {
+  const GDALDriverH driver = GDALGetDriverByName("JP2OpenJPEG");
+  if (driver == nullptr) return {};
+  const std::string path = folder + "/a.jp2";
+  const GDALDatasetH from = GDALOpen((folder + "/a.img").c_str(), GA_ReadOnly);
+  GDALClose(GDALCreateCopy(driver, path.c_str(), from, 0, nullptr, nullptr, nullptr));
+  GDALClose(from);
+  return {path};
+}
 #endif
 
 }  // namespace
@@ -133,6 +145,7 @@ std::vector<std::pair<std::string, Files>> make_volume_files(const std::string& 
                                 hdf5_file(folder + "/d.h5", H5D_COMPACT, true)});
 #endif
 #ifdef TESSERA_HAS_GDCM
+  gdcm::Trace::WarningOff();
   using Syntax = gdcm::TransferSyntax;
   all.emplace_back(".dcm", Files{dicom_file(folder + "/a.dcm", Syntax::ExplicitVRLittleEndian),
                                  dicom_file(folder + "/b.dcm", Syntax::RLELossless),
@@ -142,6 +155,7 @@ std::vector<std::pair<std::string, Files>> make_volume_files(const std::string& 
 #endif
 #ifdef TESSERA_HAS_GDAL
   all.emplace_back(".img", Files{raster_file(folder + "/a.img", "HFA")});
+  if (const Files files = jpeg2000_files(folder); !files.empty()) all.emplace_back(".jp2", files);
   write_bytes(folder + "/a.asc",
               "ncols 3\nnrows 2\nxllcorner 10\nyllcorner 20\ncellsize 5\nNODATA_value -9999\n"
               "1 2 3\n4 5.5 -9999\n");

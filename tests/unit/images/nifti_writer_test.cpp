@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(FlatAndPacked, NiftiWriters, ::testing::Values(".nii", 
 
 /// The rotation alone must say the same as the matrix: programs differ in which they read.
 TEST(NiftiRotation, SaysWhatTheMatrixSays) {
-  const ScratchFolder folder;
+  const ScratchFolder folder(ScratchFolder::Medium::kMemory);
   std::mt19937 random(3);
   std::normal_distribution<double> normal;
   for (int round = 0; round < 50; ++round) {

@@ -71,6 +71,23 @@ TEST_F(Raster, BandsOfEveryTypeAreReadByWindows) {
   expect_type<double>("ENVI", GDT_Float64, PixelType::kFloat64);
 }
 
+TEST_F(Raster, Jpeg2000IsReadByWindows) {
+  write_raster<uint16_t>(folder_ / "a.img", "HFA", GDT_UInt16);
+  const GDALDriverH driver = GDALGetDriverByName("JP2OpenJPEG");
+  if (driver == nullptr) GTEST_SKIP() << "this GDAL does not write JPEG 2000";
+  const GDALDatasetH from = GDALOpen((folder_ / "a.img").c_str(), GA_ReadOnly);
+  std::vector<std::string> words{"QUALITY=100", "REVERSIBLE=YES", "YCBCR420=NO"};
+  std::vector<char*> options{words[0].data(), words[1].data(), words[2].data(), nullptr};
+  GDALClose(GDALCreateCopy(driver, (folder_ / "a.jp2").c_str(), from, 0, options.data(), nullptr,
+                           nullptr));
+  GDALClose(from);
+  const auto file = open_array(folder_ / "a.jp2");
+  EXPECT_EQ(file->shape(), (Shape{kBands, kHeight, kWidth}));
+  EXPECT_EQ(numbers_of<uint16_t>(*file), counted<uint16_t>());
+  EXPECT_EQ(file->info().frame.geotransform, kTransform);
+  expect_boxes_of_whole(*file, 10);
+}
+
 TEST_F(Raster, TheFrameIsThatOfTheMap) {
   write_raster<uint8_t>(folder_ / "a.img", "HFA", GDT_Byte);
   const ImageFrame frame = open_array(folder_ / "a.img")->info().frame;
