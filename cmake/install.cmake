@@ -22,4 +22,6 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/TesseraConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/interface.cmake
               ${CMAKE_CURRENT_LIST_DIR}/FindOpenSlide.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindGDCMLibraries.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindSerialHDF5.cmake
         DESTINATION ${package_dir})

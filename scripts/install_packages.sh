@@ -10,7 +10,8 @@ packages=(
   libgtest-dev
   python3-numpy python3-torch python3-torchvision # tests compare with PyTorch and torchvision
   libpng-dev # pictures of predictions; optional for the build, wanted by the tests
-  libtiff-dev libjpeg-dev libopenslide-dev zlib1g-dev # images; optional for the build, wanted by the tests
+  libtiff-dev libjpeg-dev libopenslide-dev # images; optional for the build, wanted by the tests
+  zlib1g-dev libhdf5-dev libgdcm-dev libgdal-dev # volumes and maps; optional for the build, wanted by the tests
   libopenmpi-dev openmpi-bin # ranks as processes; optional for the build, wanted by the tests
 )
 

@@ -17,6 +17,7 @@ const std::vector<WrittenFormat>& written_formats() {
       {{".npy"}, write_npy},
       {{".tif", ".tiff", ".btf"}, write_tiff},
       {{".png"}, write_png_array},
+      {{".nii", ".nii.gz"}, write_nifti},
   };
   return all;
 }

@@ -30,5 +30,7 @@ std::unique_ptr<ArrayWriter> write_tiff(const std::string& path, const ArrayInfo
                                         const std::string& temporary);
 std::unique_ptr<ArrayWriter> write_png_array(const std::string& path, const ArrayInfo& info,
                                              const std::string& temporary);
+std::unique_ptr<ArrayWriter> write_nifti(const std::string& path, const ArrayInfo& info,
+                                         const std::string& temporary);
 
 }  // namespace tessera

@@ -1,9 +1,11 @@
 #include "tessera/images/open_array.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
+#include "tessera/images/dicom_files.h"
 #include "tessera/images/formats.h"
 
 namespace tessera {
@@ -43,13 +45,17 @@ std::pair<const Format*, size_t> format_of(const std::string& path) {
 
 std::unique_ptr<ArrayFile> open_array(const std::string& path, const ArrayOptions& options) {
   const Format* format = format_of(path).first;
+  if (format == nullptr && is_dicom_folder(path)) return open_dicom(path, options);
   if (format == nullptr)
-    throw_error<InvalidInput>("[data] {}: the ending is not one of an image; known: {}", path,
-                              fmt::join(image_endings(), " "));
+    throw_error<InvalidInput>(
+        "[data] {}: the ending is not one of an image; known: {}, and folders of DICOM files", path,
+        fmt::join(image_endings(), " "));
   return format->open(path, options);
 }
 
-bool is_image_path(const std::string& path) { return format_of(path).first != nullptr; }
+bool is_image_path(const std::string& path) {
+  return format_of(path).first != nullptr || is_dicom_folder(path);
+}
 
 std::string image_stem(const std::string& path) {
   const size_t slash = path.find_last_of('/');

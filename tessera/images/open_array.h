@@ -30,8 +30,7 @@ struct ArrayOptions {
 /// where the build lacks the library.
 std::unique_ptr<ArrayFile> open_array(const std::string& path, const ArrayOptions& options = {});
 
-/// Whether the ending of a path, a folder's included (DICOM), is one of an image that can be
-/// opened.
+/// Whether the ending of a path is one of an image, or the path is a folder of DICOM files.
 bool is_image_path(const std::string& path);
 
 /// The name without folders and without the ending of its format: "scan_0001" of

@@ -1,0 +1,249 @@
+#include "tessera/images/reader_service.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <list>
+#include <new>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/base/free_memory.h"
+#include "tessera/images/flat_array.h"
+#include "tessera/images/reader_message.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kMostOpenFiles = 8;
+constexpr int64_t kLeastMemory = int64_t{1} << 30;
+constexpr uint64_t kLongestWords = 64 << 20;
+
+bool send_fully(int socket, const void* data, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t sent =
+        ::send(socket, static_cast<const char*>(data) + done, bytes - done, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    done += static_cast<size_t>(sent);
+  }
+  return true;
+}
+
+bool receive_fully(int socket, void* data, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t got = ::recv(socket, static_cast<char*>(data) + done, bytes - done, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    done += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+bool send_words(int socket, const std::string& words) {
+  const uint64_t size = words.size();
+  return send_fully(socket, &size, sizeof(size)) && send_fully(socket, words.data(), size);
+}
+
+std::optional<std::string> receive_words(int socket) {
+  uint64_t size = 0;
+  if (!receive_fully(socket, &size, sizeof(size)) || size > kLongestWords) return std::nullopt;
+  std::string words(size, '\0');
+  if (!receive_fully(socket, words.data(), size)) return std::nullopt;
+  return words;
+}
+
+std::string words_of(const ReaderRequest& request) {
+  MessageWriter words;
+  words.add(request.closed);
+  words.add(request.number);
+  words.add(request.opener);
+  words.add(request.folder);
+  words.add(request.path);
+  words.add(request.options.level);
+  words.add(request.options.microns_per_pixel);
+  words.add(request.options.dataset);
+  words.add(request.wanted);
+  words.add(request.box);
+  words.add(request.shape);
+  words.add(request.type);
+  return words.bytes();
+}
+
+ReaderRequest parse_request(const std::string& bytes) {
+  MessageReader words(bytes);
+  ReaderRequest request;
+  words.take(request.closed);
+  words.take(request.number);
+  words.take(request.opener);
+  words.take(request.folder);
+  words.take(request.path);
+  words.take(request.options.level);
+  words.take(request.options.microns_per_pixel);
+  words.take(request.options.dataset);
+  words.take(request.wanted);
+  words.take(request.box);
+  words.take(request.shape);
+  words.take(request.type);
+  return request;
+}
+
+std::string words_of(const ArrayInfo& info) {
+  MessageWriter words;
+  words.add(info.shape);
+  words.add(info.axes);
+  words.add(info.type);
+  words.add(info.frame.spacing);
+  words.add(info.frame.affine);
+  words.add(info.frame.geotransform);
+  words.add(info.frame.projection);
+  words.add(info.frame.no_data);
+  return words.bytes();
+}
+
+/// The files that a reader has open, the last used one first.
+class OpenFiles {
+ public:
+  const ArrayFile& file_of(const ReaderRequest& request) {
+    for (const uint64_t number : request.closed)
+      files_.remove_if([&](const Entry& entry) { return entry.number == number; });
+    const auto known = std::ranges::find(files_, request.number, &Entry::number);
+    if (known != files_.end()) {
+      files_.splice(files_.begin(), files_, known);
+      return *files_.front().file;
+    }
+    // A library may have few files open at a time; leave before the next one enters.
+    if (files_.size() >= kMostOpenFiles) files_.pop_back();
+    files_.push_front({request.number, request.opener(request.path, request.options)});
+    return *files_.front().file;
+  }
+
+ private:
+  struct Entry {
+    uint64_t number;
+    std::unique_ptr<ArrayFile> file;
+  };
+  std::list<Entry> files_;
+};
+
+/// A damaged length makes a library ask for gigabytes, which it then fills. What a file can need
+/// grows with its size and with what is wanted of it.
+void limit_memory_for(const ReaderRequest& request) {
+  struct stat status {};
+  const bool is_file = ::stat(request.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_AS, &limit);
+  const int64_t needed = kLeastMemory + (is_file ? 8 * int64_t{status.st_size} : 0) +
+                         4 * request.box.volume() * bytes_of(request.type);
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(address_space() + needed));
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
+/// The words of the answer; the box's bytes go into `bytes`.
+std::string answer_to(const ReaderRequest& request, OpenFiles* files, std::vector<char>* bytes) {
+  bytes->clear();
+  if (::chdir(request.folder.c_str()) != 0)
+    throw_error<InvalidInput>("[data] {}: the working folder {} cannot be entered", request.path,
+                              request.folder);
+  limit_memory_for(request);
+  const ArrayFile& file = files->file_of(request);
+  if (request.wanted == ReaderRequest::Wanted::kInfo) return words_of(file.info());
+  if (file.shape() != request.shape || file.type() != request.type)
+    throw_error<InvalidInput>(
+        "[data] {}: has changed since it was opened; leave files alone while they are read",
+        request.path);
+  bytes->resize(static_cast<size_t>(request.box.volume() * bytes_of(file.type())));
+  file.read(request.box, bytes->data());
+  return "";
+}
+
+ReaderAnswer answer_or_error(const ReaderRequest& request, OpenFiles* files,
+                             std::vector<char>* bytes) {
+  using Kind = ReaderAnswer::Kind;
+  try {
+    return {Kind::kFine, answer_to(request, files, bytes)};
+  } catch (const InvalidInput& error) {
+    return {Kind::kInvalidInput, error.what()};
+  } catch (const Unsupported& error) {
+    return {Kind::kUnsupported, error.what()};
+  } catch (const InternalError& error) {
+    return {Kind::kInternal, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {
+        Kind::kInvalidInput,
+        fmt::format("[data] {}: reading it takes more memory than a file of its size should; it "
+                    "is damaged or hostile",
+                    request.path)};
+  } catch (const std::exception& error) {  // of a library
+    return {Kind::kInvalidInput,
+            fmt::format("[data] {}: cannot be read ({})", request.path, error.what())};
+  }
+}
+
+}  // namespace
+
+std::optional<ReaderAnswer> exchange_with_reader(int socket, const ReaderRequest& request, void* to,
+                                                 size_t bytes) {
+  ReaderAnswer answer;
+  if (!send_words(socket, words_of(request)) ||
+      !receive_fully(socket, &answer.kind, sizeof(answer.kind)))
+    return std::nullopt;
+  std::optional<std::string> words = receive_words(socket);
+  if (!words) return std::nullopt;
+  answer.words = std::move(*words);
+  if (answer.kind == ReaderAnswer::Kind::kFine && !receive_fully(socket, to, bytes))
+    return std::nullopt;
+  return answer;
+}
+
+ArrayInfo parse_info(const std::string& bytes, const std::string& path) {
+  MessageReader words(bytes);
+  ArrayInfo info;
+  words.take(info.shape);
+  words.take(info.axes);
+  words.take(info.type);
+  words.take(info.frame.spacing);
+  words.take(info.frame.affine);
+  words.take(info.frame.geotransform);
+  words.take(info.frame.projection);
+  words.take(info.frame.no_data);
+  if (info.shape.size() > static_cast<size_t>(Box::kMaxAxes) || info.type > PixelType::kFloat64)
+    throw_error<InvalidInput>("[data] {}: its reader gave an answer that does not hold together",
+                              path);
+  checked_array_bytes(info.shape, info.type, "data", path);
+  return info;
+}
+
+void throw_what_reader_threw(const ReaderAnswer& answer) {
+  switch (answer.kind) {
+    case ReaderAnswer::Kind::kFine:
+      return;
+    case ReaderAnswer::Kind::kInvalidInput:
+      throw InvalidInput(answer.words);
+    case ReaderAnswer::Kind::kUnsupported:
+      throw Unsupported(answer.words);
+    case ReaderAnswer::Kind::kInternal:
+      throw InternalError(answer.words);
+  }
+}
+
+void serve_reader_requests(int socket) {
+  OpenFiles files;
+  std::vector<char> bytes;
+  while (const std::optional<std::string> words = receive_words(socket)) {
+    const ReaderRequest request = parse_request(*words);
+    ::alarm(kReaderSeconds);  // ends the process
+    const ReaderAnswer answer = answer_or_error(request, &files, &bytes);
+    ::alarm(0);
+    if (!send_fully(socket, &answer.kind, sizeof(answer.kind)) || !send_words(socket, answer.words))
+      return;
+    if (answer.kind == ReaderAnswer::Kind::kFine && !send_fully(socket, bytes.data(), bytes.size()))
+      return;
+  }
+}
+
+}  // namespace tessera
