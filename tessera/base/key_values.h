@@ -36,6 +36,9 @@ class KeyValues {
   /// Whether the value is this word: one beside the numbers that the key takes.
   bool says(const std::string& key, const std::string& word) const { return text(key) == word; }
 
+  /// The value as it was written, or the default.
+  const std::string& text(const std::string& key) const;
+
   /// The given value or the default. Throw InvalidInput, with the legal values, where it is none of
   /// them. Ranges include both ends.
   int64_t integer(const std::string& key, int64_t low, int64_t high) const;
@@ -45,8 +48,6 @@ class KeyValues {
   std::vector<double> reals(const std::string& key, double low, double high) const;
 
  private:
-  const std::string& text(const std::string& key) const;
-
   std::string place_;
   std::map<std::string, std::string> values_;  // of every known key
 };

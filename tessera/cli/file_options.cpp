@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
+#include "tessera/data/open.h"
 #include "tessera/import/import.h"
 
 namespace tessera::cli {
@@ -17,7 +18,7 @@ enum class Role {
   kInput,      // a file, or a folder of files that are read
   kInputs,     // several: a.npy,b.npy
   kModel,      // a file, or a name of the zoo
-  kData,       // npy:images.npy,targets.npy, or data that is made up
+  kData,       // files:images.npy,targets.npy or the like, or data that is made up
   kOutput,     // a file
   kRunFolder,  // a folder with files of fixed names
 };
@@ -70,26 +71,24 @@ struct Files {
   std::vector<NamedFile> kept;  // folders that hold only what the program itself lays there
 };
 
-void add_inputs(const std::string& option, const std::string& list, Files* files) {
-  for (const std::string& text : split_text(list, ','))
-    if (std::error_code error; fs::exists(text, error))
-      files->read.push_back({option, text, plain(text)});
+void add_input(const std::string& option, const std::string& text, Files* files) {
+  if (std::error_code error; fs::exists(text, error))
+    files->read.push_back({option, text, plain(text)});
 }
 
 void add(const FileOption& entry, const std::string& text, Files* files) {
   const std::string option = entry.option;
   switch (entry.role) {
     case Role::kInput:
-      if (std::error_code error; fs::exists(text, error))
-        files->read.push_back({option, text, plain(text)});
-      return;
+      return add_input(option, text, files);
     case Role::kInputs:
-      return add_inputs(option, text, files);
+      for (const std::string& path : split_text(text, ',')) add_input(option, path, files);
+      return;
     case Role::kModel:
       if (names_a_file(text)) files->read.push_back({option, text, plain(text)});
       return;
     case Role::kData:
-      if (text.starts_with("npy:")) add_inputs(option, text.substr(4), files);
+      for (const std::string& path : paths_in_spec(text)) add_input(option, path, files);
       return;
     case Role::kOutput:
       files->written.push_back({option, text, plain(text)});

@@ -109,7 +109,7 @@ void add_predict(CLI::App& app, int* exit_code) {
                    "safetensors file, or a checkpoint folder of `tessera train` (default: those of "
                    "the model file)")
       ->group("Files");
-  command->add_option("--images", options->images, "npy:images.npy,targets.npy or synthetic:...")
+  command->add_option("--images", options->images, config_key("--data").help)
       ->required()
       ->group("Files");
   command->add_flag("--channels-last", options->channels_last, config_key("--channels-last").help)

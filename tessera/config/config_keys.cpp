@@ -53,7 +53,9 @@ Keys model_keys() {
 
 Keys data_keys() {
   return {
-      key("--data", "source", "npy:images.npy,targets.npy, or made up: synthetic[:options]",
+      key("--data", "source",
+          "folder:PATH, list:FILE.csv or .json, files:IMAGES,TARGETS (docs/data.md), or made up: "
+          "synthetic[:options]",
           &Config::data),
       key("--channels-last", "channels_last",
           "the images in the files are samples x space x channels, and so are targets that are "
@@ -66,7 +68,12 @@ Keys data_keys() {
                          &Config::label_check))),
       below(0, 1,
             key("--validation-fraction", "validation_fraction",
-                "part of the samples that is only validated on", &Config::validation_fraction)),
+                "part of the samples that is only validated on, where the data does not say which",
+                &Config::validation_fraction)),
+      key("--fold", "fold",
+          "i/k: cut the samples into k parts by the seed and validate on part i, instead of a "
+          "fraction",
+          &Config::fold),
       within(0, kMostCounted,
              alias({"--batch-size"},
                    key("--batch", "batch", "samples per step, instead of --input's (0: as it says)",

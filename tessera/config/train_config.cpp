@@ -45,6 +45,11 @@ void fill_in(TrainConfig& config) {
   if (!config.gamma) config.gamma = config.schedule == "exponential" ? 0.95 : 0.1;
 }
 
+/// Unless the data says itself what to validate on, which nobody knows yet.
+bool validates(const TrainConfig& config) {
+  return config.validation_fraction > 0 || !config.fold.empty();
+}
+
 void check_together(const TrainConfig& config) {
   if (config.model.empty())
     throw_error<InvalidInput>("[MODEL] no model is given; name one, such as unet2d");
@@ -63,7 +68,7 @@ void check_together(const TrainConfig& config) {
     throw_error<InvalidInput>("[--warmup-steps] {} leaves none of {}; use at most {}",
                               config.warmup_steps, counted(*config.steps, "step"),
                               *config.steps - 1);
-  if (config.schedule == "plateau" && config.validation_fraction == 0)
+  if (config.schedule == "plateau" && !validates(config))
     throw_error<InvalidInput>(
         "[--learning-rate-schedule] plateau needs validation, and --validation-fraction is 0; give "
         "it 0.1, say, or take another schedule");
@@ -75,7 +80,7 @@ void check_together(const TrainConfig& config) {
     throw_error<InvalidInput>(
         "[--skip-mismatched] is about the file of --init-weights, and none is given; give one, or "
         "leave it out");
-  if (config.patience > 0 && config.validation_fraction == 0)
+  if (config.patience > 0 && !validates(config))
     throw_error<InvalidInput>(
         "[--patience] {} needs validation, and --validation-fraction is 0; give it 0.1, say, or "
         "leave "

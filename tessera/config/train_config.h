@@ -32,6 +32,7 @@ struct TrainConfig : JobConfig {
   bool channels_last = false;       // in files: samples x space x channels
   std::string label_check = "all";  // or "sample", "none"
   double validation_fraction = 0.1;
+  std::string fold;  // "2/5": the part that is validated on, instead of a fraction
   bool drop_last = false;
 
   // [train]

@@ -10,6 +10,10 @@
 //   plan.sample(/*batch=*/17, /*entry=*/2);   // step 1 of epoch 1
 
 #include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tessera/base/random.h"
 
 namespace tessera {
 
@@ -33,11 +37,16 @@ struct BatchPlanOptions {
   uint64_t seed = 0;
   BatchOrder order = BatchOrder::kShuffled;
   LastBatch last = LastBatch::kDrop;
+  /// How often each sample is drawn in a shuffled epoch, relative to the others; empty: all alike.
+  /// An epoch has num_samples draws in any case, and a sample occurs as often as its share of them
+  /// says, rounded up or down at random.
+  std::vector<double> weights = {};
 };
 
 class BatchPlan {
  public:
-  /// Throws InvalidInput where there are no samples, or fewer than a batch and LastBatch::kDrop.
+  /// Throws InvalidInput where there are no samples, or fewer than a batch and LastBatch::kDrop,
+  /// and where weights are negative, not finite or all zero.
   explicit BatchPlan(const BatchPlanOptions& options);
 
   int64_t batch_size() const { return options_.batch_size; }
@@ -61,7 +70,11 @@ class BatchPlan {
   /// The entry's place among all places of its epoch, past num_samples for repeats.
   int64_t place(int64_t batch, int64_t entry) const;
 
+  int64_t drawn_by_weight(const RandomKey& epoch, int64_t draw) const;
+
   BatchPlanOptions options_;
+  /// Of weights: the draws that samples up to each have together; null: all samples are alike.
+  std::shared_ptr<const std::vector<double>> cumulative_draws_;
   int64_t batches_per_epoch_ = 0;
 };
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tessera/geometry/box.h"
 #include "tessera/images/image_frame.h"
@@ -34,6 +35,9 @@ struct Sample {
   int64_t epoch;
 };
 
+/// What a sample is for, where the data says so.
+enum class SamplePart { kAny, kTrain, kValidation, kTest };
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -52,6 +56,12 @@ class Dataset {
   /// Whether there is anything to read by load_target.
   virtual bool has_targets() const { return true; }
   virtual int64_t num_classes() const = 0;
+  /// What the classes are called, from 0 on; empty where the data does not say.
+  virtual std::vector<std::string> class_names() const { return {}; }
+  /// Samples of kTest are never trained on.
+  virtual SamplePart part_of(int64_t /*sample*/) const { return SamplePart::kAny; }
+  /// How often the sample is drawn in training, relative to the others.
+  virtual double weight_of(int64_t /*sample*/) const { return 1; }
   /// Whether each pixel has a label, or each sample one.
   virtual bool per_pixel() const = 0;
   /// Whether labels need no check: they are made up, and not read from anywhere.

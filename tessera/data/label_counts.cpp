@@ -1,11 +1,10 @@
 #include "tessera/data/label_counts.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
+#include <functional>
 #include <numeric>
-#include <thread>
 
+#include "tessera/data/in_parallel.h"
 #include "tessera/data/label_strips.h"
 
 namespace tessera {
@@ -22,26 +21,12 @@ void add_counts(const at::Tensor& labels, std::vector<int64_t>* counts) {
 
 std::vector<int64_t> count_labels(const Dataset& data, int64_t num_classes, int threads) {
   const LabelStrips strips(data, data.size());
-  const int64_t workers = std::clamp<int64_t>(threads, 1, std::max<int64_t>(1, strips.size()));
-  std::vector<std::vector<int64_t>> counts(workers, std::vector<int64_t>(num_classes, 0));
-  std::vector<std::exception_ptr> failures(workers);
-  std::atomic<int64_t> next{0};
-  const auto work = [&](int64_t worker) {
-    try {
-      for (int64_t i = next++; i < strips.size(); i = next++)
-        add_counts(strips.load(i).labels, &counts[worker]);
-    } catch (...) {
-      failures[worker] = std::current_exception();
-      next = strips.size();  // the others need not go on
-    }
-  };
-  std::vector<std::thread> others;
-  for (int64_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
-  work(0);
-  for (std::thread& other : others) other.join();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
-  for (int64_t worker = 1; worker < workers; ++worker)
+  std::vector<std::vector<int64_t>> counts(std::max(threads, 1),
+                                           std::vector<int64_t>(num_classes, 0));
+  in_parallel(strips.size(), threads, [&](int64_t index, int64_t worker) {
+    add_counts(strips.load(index).labels, &counts[worker]);
+  });
+  for (size_t worker = 1; worker < counts.size(); ++worker)
     std::ranges::transform(counts[0], counts[worker], counts[0].begin(), std::plus<>());
   return counts[0];
 }

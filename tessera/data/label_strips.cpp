@@ -7,24 +7,42 @@ namespace {
 
 constexpr int64_t kLabelsAtOnce = 1 << 18;  // of one strip, at least a row
 
+/// Rows of a strip of labels of this shape.
+int64_t strip_rows(const Shape& shape) {
+  const int64_t row = Box::whole(shape).volume() / shape[0];
+  return std::clamp<int64_t>(kLabelsAtOnce / row, 1, shape[0]);
+}
+
+int64_t num_strips(const Shape& shape) {
+  if (shape.empty()) return 1;
+  const int64_t rows = strip_rows(shape);
+  return (shape[0] + rows - 1) / rows;
+}
+
 }  // namespace
 
 LabelStrips::LabelStrips(const Dataset& data, int64_t num_samples)
-    : data_(data), num_samples_(num_samples), shape_(data.target_shape()) {
-  if (shape_.empty()) return;
-  const int64_t row = Box::whole(shape_).volume() / shape_[0];
-  rows_ = std::clamp<int64_t>(kLabelsAtOnce / row, 1, shape_[0]);
-  strips_per_sample_ = (shape_[0] + rows_ - 1) / rows_;
+    : data_(data), num_samples_(num_samples) {
+  for (int64_t place = 0; place < num_samples; ++place)
+    first_strips_.push_back(first_strips_.back() +
+                            num_strips(data.target_shape_of(sample_at(place))));
+}
+
+LabelStrip LabelStrips::place_of(int64_t index) const {
+  const auto next = std::upper_bound(first_strips_.begin(), first_strips_.end(), index);
+  const int64_t place = next - first_strips_.begin() - 1;
+  LabelStrip strip;
+  strip.sample = sample_at(place);
+  const Shape shape = data_.target_shape_of(strip.sample);
+  strip.box = Box::whole(shape);
+  if (shape.empty()) return strip;
+  const int64_t rows = strip_rows(shape), begin = (index - first_strips_[place]) * rows;
+  strip.box[0] = {begin, std::min(begin + rows, shape[0])};
+  return strip;
 }
 
 LabelStrip LabelStrips::load(int64_t index) const {
-  LabelStrip strip;
-  strip.sample = index / strips_per_sample_ * data_.size() / num_samples_;
-  strip.box = Box::whole(shape_);
-  if (!shape_.empty()) {
-    const int64_t begin = index % strips_per_sample_ * rows_;
-    strip.box[0] = {begin, std::min(begin + rows_, shape_[0])};
-  }
+  LabelStrip strip = place_of(index);
   strip.labels = at::empty(strip.box.shape(), at::kLong);
   data_.load_target(strip.sample, strip.box, strip.labels);
   return strip;

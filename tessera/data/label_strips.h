@@ -1,6 +1,6 @@
 #pragma once
 // The labels of samples in strips of whole rows, so that nobody holds a whole label map: for those
-// who read every label once, in any order and on any thread.
+// who read every label once, in any order and on any thread. Samples may differ in size.
 //
 // Example:
 //   const LabelStrips strips(data, data.size());
@@ -13,7 +13,7 @@ namespace tessera {
 struct LabelStrip {
   int64_t sample = 0;
   Box box;
-  at::Tensor labels;  // int64, contiguous
+  at::Tensor labels = {};  // int64, contiguous
 };
 
 class LabelStrips {
@@ -22,16 +22,18 @@ class LabelStrips {
   /// outlive this.
   LabelStrips(const Dataset& data, int64_t num_samples);
 
-  int64_t size() const { return num_samples_ * strips_per_sample_; }
+  int64_t size() const { return first_strips_.back(); }
+  /// The strip without its labels.
+  LabelStrip place_of(int64_t index) const;
   /// Throws what reading throws.
   LabelStrip load(int64_t index) const;
 
  private:
+  int64_t sample_at(int64_t place) const { return place * data_.size() / num_samples_; }
+
   const Dataset& data_;
   int64_t num_samples_;
-  Shape shape_;
-  int64_t rows_ = 1;  // of a strip
-  int64_t strips_per_sample_ = 1;
+  std::vector<int64_t> first_strips_{0};  // of each sample, and the number of all at the end
 };
 
 }  // namespace tessera

@@ -1,10 +1,9 @@
 #include "tessera/job/class_weights.h"
 
 #include <algorithm>
-#include <thread>
 
+#include "tessera/data/in_parallel.h"
 #include "tessera/data/label_counts.h"
-#include "tessera/data/subset.h"
 #include "tessera/graph/transform.h"
 #include "tessera/loss/add_losses.h"
 #include "tessera/loss/loss_spec.h"
@@ -12,8 +11,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr unsigned kMostReaders = 16;
 
 bool asks_for_weights(const std::string& loss) {
   return !loss.empty() && std::ranges::any_of(parse_loss(loss).terms, &LossTerm::weights_by_labels);
@@ -24,10 +21,8 @@ bool asks_for_weights(const std::string& loss) {
 std::vector<double> counted_class_weights(const Job& job, const TrainConfig& config,
                                           std::shared_ptr<const Dataset> data) {
   if (!asks_for_weights(config.loss) || data->real_targets()) return {};
-  const DatasetSplit split = split_dataset(std::move(data), config.validation_fraction, job.seed);
-  const auto readers =
-      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders));
-  return balanced_weights(count_labels(*split.train, num_classes(job.graph()), readers));
+  const DatasetSplit split = split_for_training(config, std::move(data));
+  return balanced_weights(count_labels(*split.train, num_classes(job.graph()), reading_threads()));
 }
 
 Graph with_class_weights(const Graph& graph, const TrainConfig& config,

@@ -46,7 +46,7 @@ void check_ignored_label(const std::string& loss) {
             if (options.ignore_index != kIgnoreLabel)
               throw_error<InvalidInput>(
                   "[--loss] {} ignores the label {}; in training the data says what to ignore: "
-                  "--data npy:images.npy,targets.npy,ignore={}",
+                  "--data folder:PATH,ignore={}",
                   term.name, options.ignore_index, options.ignore_index);
         },
         term.options);

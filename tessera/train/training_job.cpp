@@ -37,15 +37,19 @@ void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& da
 }
 
 void check_data(const Graph& graph, const Dataset& data) {
+  if (!data.has_targets())
+    throw_error<InvalidInput>(
+        "[--data] the images have no targets, and there is nothing to learn; give masks or labels");
   check_image_shape(graph, data);
   const ValueType& wanted = target_type(graph);
   const bool wants_labels = wanted.element == Element::kIndex;
   if (data.real_targets() == wants_labels)
-    throw_error<InvalidInput>("[--data] the targets are {}, the loss takes {}; use {}",
-                              data.real_targets() ? "numbers" : "labels",
-                              wants_labels ? "labels" : "numbers",
-                              wants_labels ? "integer targets, or a loss such as mse"
-                                           : "float targets, or another --loss");
+    throw_error<InvalidInput>(
+        "[--data] the targets are {}, the loss takes {}; use {}",
+        data.real_targets() ? "numbers" : "labels", wants_labels ? "labels" : "numbers",
+        wants_labels ? "integer targets (targets=labels in --data for files of whole "
+                       "numbers with a point), or a loss such as mse"
+                     : "float targets, or another --loss");
   if (wants_labels) check_labels(graph, wanted, data);
   Shape shape = wanted.shape();
   shape.erase(shape.begin());
@@ -114,15 +118,36 @@ void lower_validation(TrainingJob* job) {
       std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job->plan, forward);
 }
 
+/// Empty where all are alike.
+std::vector<double> sampling_weights(const Dataset& data) {
+  std::vector<double> weights;
+  bool differ = false;
+  for (int64_t sample = 0; sample < data.size(); ++sample) {
+    weights.push_back(data.weight_of(sample));
+    differ = differ || weights.back() != weights.front();
+  }
+  return differ ? weights : std::vector<double>();
+}
+
 }  // namespace
 
 void check_image_shape(const Graph& graph, const Dataset& data) {
   Shape wanted = graph.type(graph.inputs()[0]).shape();
   wanted.erase(wanted.begin());
-  if (data.image_shape() != wanted)
+  if (data.image_shape() == wanted) return;
+  if (!data.image_shape().empty())
     throw_error<InvalidInput>(
-        "[data] an image is {}, the network takes {}; give --input that size, or other images",
+        "[data] an image is {}, the network takes {}; give --input that size, cut patches by "
+        "--crop, or give other images",
         to_string(data.image_shape()), to_string(wanted));
+  int64_t other = 0;
+  while (data.image_shape_of(other) == data.image_shape_of(0)) ++other;
+  throw_error<InvalidInput>(
+      "[data] the images have different sizes, {} is {} and {} is {}, and the network takes {}; "
+      "cut "
+      "patches by --crop, or give all images one size",
+      data.name_of(0), to_string(data.image_shape_of(0)), data.name_of(other),
+      to_string(data.image_shape_of(other)), to_string(wanted));
 }
 
 int64_t num_classes(const Graph& graph) {
@@ -136,6 +161,7 @@ BatchLoader TrainingJob::train_loader() const {
   options.batch_size = graph.type(graph.inputs()[0]).batch();
   options.seed = config.seed;
   options.last = config.drop_last ? LastBatch::kDrop : LastBatch::kKeep;
+  options.weights = sampling_weights(*train_set);
   return BatchLoader(*train_set, BatchPlan(options));
 }
 
@@ -154,12 +180,18 @@ std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, con
   sample.erase(sample.begin());
   if (config.data.empty())
     throw_error<InvalidInput>(
-        "[--data] there is nothing to train on; give images and targets, --data "
-        "npy:images.npy,targets.npy, or let some be made up, --data "
+        "[--data] there is nothing to train on; give images and targets, --data folder:PATH or "
+        "--data files:images.npy,targets.npy, or let some be made up, --data "
         "synthetic:samples=64,classes={}",
         num_classes(graph));
   return open_dataset(config.data, sample, config.seed, num_classes(graph),
-                      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst);
+                      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst,
+                      ImageSizes::kAny);
+}
+
+DatasetSplit split_for_training(const TrainConfig& config, std::shared_ptr<const Dataset> data) {
+  return split_dataset(std::move(data), config.validation_fraction, config.seed,
+                       parse_fold(config.fold));
 }
 
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
@@ -176,7 +208,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   if (data->real_targets() && config.monitor != "loss")
     throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",
                               config.monitor);
-  const DatasetSplit split = split_dataset(data, config.validation_fraction, config.seed);
+  const DatasetSplit split = split_for_training(config, data);
   job.train_set = split.train;
   job.validation_set = split.validation;
   const int64_t batch = graph.type(graph.inputs()[0]).batch();

@@ -44,6 +44,9 @@ struct TrainingJob {
 /// The data set that config.data names, for the network's images.
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph);
 
+/// Its samples for training and for validation, as the data and the configuration say.
+DatasetSplit split_for_training(const TrainConfig& config, std::shared_ptr<const Dataset> data);
+
 /// `data` replaces the data set that config.data names. Throws InvalidInput where model, data and
 /// placement do not fit each other.
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,

@@ -14,8 +14,10 @@
 #include "tessera/config/config_layer.h"
 #include "tessera/config/train_config.h"
 #include "tessera/data/array_reader.h"
-#include "tessera/data/npy_dataset.h"
+#include "tessera/data/json_list.h"
 #include "tessera/data/npy_writer.h"
+#include "tessera/data/open.h"
+#include "tessera/data/table_list.h"
 #include "tessera/graph/checksum.h"
 #include "tessera/job/choose_plan.h"
 #include "tessera/planner/balance.h"
@@ -65,6 +67,7 @@ class MutatedFiles : public ::testing::Test {
     add_checkpoint();
     add_run();
     add_config();
+    add_lists();
   }
 
   std::string file(const std::string& name) const { return folder_ / name; }
@@ -92,8 +95,8 @@ class MutatedFiles : public ::testing::Test {
                          file("targets.npy"),
                          {bytes_of(PixelType::kUint8, {2, 4, 5}), bytes_of(PixelType::kInt64, {2})},
                          [this] {
-                           const auto data = open_npy_dataset(
-                               file("images.npy") + "," + file("targets.npy"), {}, 0);
+                           const auto data = open_dataset(
+                               "files:" + file("images.npy") + "," + file("targets.npy"), {}, 0);
                            const Box whole = Box::whole(data->target_shape());
                            at::Tensor target = at::empty(
                                data->target_shape(), data->real_targets() ? at::kFloat : at::kLong);
@@ -190,6 +193,21 @@ class MutatedFiles : public ::testing::Test {
                            TrainConfig config;
                            apply_layer(config, read_config_file(file("run.toml")));
                          }});
+  }
+
+  void add_lists() {
+    surfaces_.push_back({"table of samples",
+                         file("l.csv"),
+                         {"image,image2,mask,split,weight\na.npy,b.npy,\"m.npy\",train,0.5\n",
+                          "image;label\na.npy;cat\nb.npy;dog\n"},
+                         [this] { list_table(file("l.csv")); }});
+    surfaces_.push_back(
+        {"list of samples",
+         file("l.json"),
+         {R"([{"image":["a.npy","b.npy"],"label":3,"split":"test","weight":2}])",
+          R"({"labels":{"0":"no","1":"yes"},"training":[{"image":"a.npy","label":"m.npy"}],)"
+          R"("validation":[],"test":["b.npy"]})"},
+         [this] { list_json(file("l.json")); }});
   }
 
   const ScratchFolder folder_{ScratchFolder::Medium::kMemory};

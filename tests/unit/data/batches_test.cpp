@@ -75,6 +75,38 @@ TEST(BatchPlan, EachEpochIsAnotherPermutation) {
   EXPECT_EQ(epochs.size(), 4u);
 }
 
+/// Equal weights are none; others give each sample its share of every epoch, rounded either way.
+TEST(BatchPlan, SamplesAreDrawnByTheirWeights) {
+  const BatchPlan plain({.num_samples = 30, .batch_size = 5, .seed = 2});
+  const BatchPlan equal(
+      {.num_samples = 30, .batch_size = 5, .seed = 2, .weights = std::vector<double>(30, 0.3)});
+  for (int64_t batch = 0; batch < 12; ++batch)
+    for (int64_t entry = 0; entry < 5; ++entry)
+      EXPECT_EQ(equal.sample(batch, entry), plain.sample(batch, entry));
+  const std::vector<double> weights{0, 1, 2.5, 0.5, 0};
+  const BatchPlan plan({.num_samples = 5, .batch_size = 1, .seed = 4, .weights = weights});
+  std::vector<int64_t> hits(5, 0);
+  std::set<std::vector<int64_t>> orders;
+  constexpr int64_t kEpochs = 4000;
+  for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    std::vector<int64_t> samples, of_epoch(5, 0);
+    for (int64_t step = 0; step < 5; ++step) samples.push_back(plan.sample(epoch * 5 + step, 0));
+    for (int64_t sample : samples) ++hits[sample], ++of_epoch[sample];
+    for (int64_t sample = 0; sample < 5; ++sample) {
+      const double share = 5 * weights[sample] / 4;
+      EXPECT_LE(std::abs(static_cast<double>(of_epoch[sample]) - share), 1) << sample;
+    }
+    orders.insert(samples);
+  }
+  EXPECT_EQ(hits[0] + hits[4], 0);
+  for (int64_t sample = 1; sample < 4; ++sample)
+    EXPECT_NEAR(static_cast<double>(hits[sample]) / kEpochs, 5 * weights[sample] / 4, 0.05);
+  EXPECT_GT(orders.size(), 20u);
+  for (const std::vector<double>& bad :
+       {std::vector<double>{0, 0}, {1, -1}, {1, std::nan("")}, {1, INFINITY}})
+    EXPECT_THROW(BatchPlan({.num_samples = 2, .batch_size = 1, .weights = bad}), InvalidInput);
+}
+
 TEST(BatchPlan, LastBatchRules) {
   const BatchPlanOptions base{.num_samples = 11, .batch_size = 4, .order = BatchOrder::kSequential};
   BatchPlanOptions options = base;

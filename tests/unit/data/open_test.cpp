@@ -21,11 +21,22 @@ TEST(Open, KnowsItsNames) {
                 open_dataset(spec, {1, 64}, 1);
               }).find("not a known data set"),
               std::string::npos);
-  for (const char* spec : {"npy", "npy:", "npy:a.npy", "npy:a.npy,", "npy:,b.npy"})
+  for (const char* spec : {"npy", "npy:", "files:", "npy:a.npy,", "npy:,b.npy"})
     EXPECT_NE(message_of<InvalidInput>([&] {
                 open_dataset(spec, {1, 64}, 1);
               }).find("does not name two files"),
               std::string::npos);
+  expect_refusal([] { open_dataset("folder:", {1, 64}, 1); }, "names nothing; write folder:PATH");
+  expect_refusal([] { open_dataset("list:a.txt", {1, 64}, 1); }, "use .csv, .tsv or .json");
+  expect_refusal([] { open_dataset("foldr:a", {1, 64}, 1); }, "did you mean folder?");
+}
+
+TEST(Open, FindsThePathsOfASpec) {
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(paths_in_spec("npy:a.npy,b.npy,classes=3"), (Paths{"a.npy", "b.npy"}));
+  EXPECT_EQ(paths_in_spec("files:a.npy,classes=3"), (Paths{"a.npy"}));
+  EXPECT_EQ(paths_in_spec("folder:key=value,classes=3"), (Paths{"key=value"}));
+  EXPECT_EQ(paths_in_spec("synthetic:samples=3"), Paths());
 }
 
 TEST(FirstNonFinite, FindsTheFirstInRowMajorOrder) {

@@ -1,6 +1,7 @@
-// Images and targets in .npy files: shapes that fit each other, boxes, labels that are checked.
+// Images and targets in a pair of files: shapes that fit each other, boxes, labels that are
+// checked.
 
-#include "tessera/data/npy_dataset.h"
+#include "tessera/data/file_dataset.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include "tessera/data/open.h"
 #include "tests/unit/data/npy_bytes.h"
 
-namespace tessera::npy_dataset_test {
+namespace tessera::file_pair_test {
 namespace {
 
 template <class T>
@@ -19,7 +20,7 @@ std::vector<T> counting(int64_t count, int64_t modulus) {
   return values;
 }
 
-class NpyDatasetTest : public testing::Test {
+class FilePairTest : public testing::Test {
  protected:
   template <class T>
   void images(const std::string& descr, const std::string& shape, int64_t count) {
@@ -42,7 +43,7 @@ class NpyDatasetTest : public testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(NpyDatasetTest, PerPixel) {
+TEST_F(FilePairTest, PerPixel) {
   images<uint8_t>("|u1", "(2, 3, 4, 5)", 120);
   targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
   const auto data = open({3, 4, 5});
@@ -57,7 +58,7 @@ TEST_F(NpyDatasetTest, PerPixel) {
   EXPECT_EQ(labels[1][2].item<int64_t>(), (20 + 15 + 3) % 4);
 }
 
-TEST_F(NpyDatasetTest, OneChannelMayBeLeftOut) {
+TEST_F(FilePairTest, OneChannelMayBeLeftOut) {
   images<int16_t>("<i2", "(2, 4, 5)", 40);
   targets<int64_t>("<i8", "(2, 4, 5)", counting<int64_t>(40, 3));
   for (const Shape& shape : {Shape{1, 4, 5}, Shape{}}) {
@@ -69,7 +70,7 @@ TEST_F(NpyDatasetTest, OneChannelMayBeLeftOut) {
   }
 }
 
-TEST_F(NpyDatasetTest, PerSampleInOneAndThreeDimensions) {
+TEST_F(FilePairTest, PerSampleInOneAndThreeDimensions) {
   images<float>("<f4", "(3, 2, 10)", 60);
   targets<int32_t>("<i4", "(3,)", {4, 0, 2});
   const auto data = open({2, 10});
@@ -84,7 +85,7 @@ TEST_F(NpyDatasetTest, PerSampleInOneAndThreeDimensions) {
   EXPECT_EQ(image.view({24})[23].item<float>(), 71);
 }
 
-TEST_F(NpyDatasetTest, LabelsAreCheckedWhereTheyAreRead) {
+TEST_F(FilePairTest, LabelsAreCheckedWhereTheyAreRead) {
   images<float>("<f4", "(2, 1, 2, 3)", 12);
   targets<int64_t>("<i8", "(2, 2, 3)", {0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 9, -1});
   const auto data = open({1, 2, 3}, ",classes=3");
@@ -100,7 +101,7 @@ TEST_F(NpyDatasetTest, LabelsAreCheckedWhereTheyAreRead) {
 }
 
 /// Any box, of strided targets, too, is the same as if the file had its channels first.
-TEST_F(NpyDatasetTest, ChannelsLastAreReadAsChannelsFirst) {
+TEST_F(FilePairTest, ChannelsLastAreReadAsChannelsFirst) {
   images<float>("<f4", "(2, 4, 5, 3)", 120);
   targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
   const auto data = open({3, 4, 5}, "", 0, ChannelAxis::kLast);
@@ -119,7 +120,7 @@ TEST_F(NpyDatasetTest, ChannelsLastAreReadAsChannelsFirst) {
   EXPECT_EQ(labels[0][0].item<int64_t>(), 20 % 4);
 }
 
-TEST_F(NpyDatasetTest, ChannelsLastInOneAndThreeDimensionsAndOfNumbers) {
+TEST_F(FilePairTest, ChannelsLastInOneAndThreeDimensionsAndOfNumbers) {
   images<float>("<f4", "(2, 7, 2)", 28);
   targets<double>("<f8", "(2, 7, 3)", counting<double>(42, 100));
   const auto line = open({2, 7}, "", 0, ChannelAxis::kLast);
@@ -135,7 +136,7 @@ TEST_F(NpyDatasetTest, ChannelsLastInOneAndThreeDimensionsAndOfNumbers) {
   EXPECT_EQ(volume[1][0][0][0].item<float>(), 49);
 }
 
-TEST_F(NpyDatasetTest, ChannelsAtTheOtherEndAreRecognised) {
+TEST_F(FilePairTest, ChannelsAtTheOtherEndAreRecognised) {
   images<float>("<f4", "(2, 4, 5, 3)", 120);
   targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
   EXPECT_NE(refusal({3, 4, 5}).find("which has the channels last"), std::string::npos);
@@ -153,7 +154,7 @@ TEST_F(NpyDatasetTest, ChannelsAtTheOtherEndAreRecognised) {
             std::string::npos);
 }
 
-TEST_F(NpyDatasetTest, IgnoredLabels) {
+TEST_F(FilePairTest, IgnoredLabels) {
   images<float>("<f4", "(1, 1, 4)", 4);
   targets<uint8_t>("|u1", "(1, 4)", {0, 255, 1, 255});
   const auto data = open({1, 4}, ",ignore=255");
@@ -166,7 +167,7 @@ TEST_F(NpyDatasetTest, IgnoredLabels) {
   EXPECT_EQ(labels[1].item<int64_t>(), kIgnoreLabel);
 }
 
-TEST_F(NpyDatasetTest, ClassesComeFromTheOptionTheModelOrTheFile) {
+TEST_F(FilePairTest, ClassesComeFromTheOptionTheModelOrTheFile) {
   images<float>("<f4", "(2, 1, 4)", 8);
   targets<uint8_t>("|u1", "(2,)", {0, 6});
   EXPECT_EQ(open({1, 4})->num_classes(), 7);
@@ -175,7 +176,7 @@ TEST_F(NpyDatasetTest, ClassesComeFromTheOptionTheModelOrTheFile) {
 }
 
 /// Targets of another size than the images (super-resolution), and numbers instead of labels.
-TEST_F(NpyDatasetTest, RealTargets) {
+TEST_F(FilePairTest, RealTargets) {
   images<float>("<f4", "(2, 1, 2, 2)", 8);
   targets<float>("<f4", "(2, 1, 2, 4)", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
   const auto data = open({1, 2, 2});
@@ -186,7 +187,7 @@ TEST_F(NpyDatasetTest, RealTargets) {
   EXPECT_TRUE(part.equal(at::tensor({14., 15.}, at::kDouble).view({1, 1, 2})));
 }
 
-TEST_F(NpyDatasetTest, OneNumberEachLeavesTheChannelOut) {
+TEST_F(FilePairTest, OneNumberEachLeavesTheChannelOut) {
   images<float>("<f4", "(3, 1, 4)", 12);
   targets<double>("<f8", "(3,)", {0.5, 1.5, -2.5});
   const auto data = open({1, 4});
@@ -198,7 +199,51 @@ TEST_F(NpyDatasetTest, OneNumberEachLeavesTheChannelOut) {
       << "a rank without the channel";
 }
 
-TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
+TEST_F(FilePairTest, OptionsSayHowFilesAreOpened) {
+  write_bytes(folder_ / "i.raw", std::string("\x01\x02\x03\x04\x05\x06\x07\x08", 8));
+  write_bytes(folder_ / "m.raw", std::string("\x00\x01\x00\x01", 4));
+  const std::string pair = "files:" + (folder_ / "i.raw") + "," + (folder_ / "m.raw");
+  const auto data = open_dataset(
+      pair + ",shape=2x1x2,type=uint16,mask_shape=2x2,mask_type=uint8,classes=2", {1, 2}, 1);
+  at::Tensor image = at::empty({1, 2}), labels = at::empty({2}, at::kLong);
+  data->load_image(1, Box::whole({1, 2}), image);
+  data->load_target(1, Box::whole({2}), labels);
+  EXPECT_TRUE(image.equal(at::tensor({0x0605, 0x0807}).to(at::kFloat).view({1, 2})));
+  EXPECT_TRUE(labels.equal(at::tensor({0, 1}, at::kLong)));
+  const auto refused = [&](const std::string& options, const std::string& words) {
+    expect_refusal([&] { open_dataset(pair + options, {1, 2}, 1); }, words);
+  };
+  refused(",shape=2xx", "shape");
+  refused(",type=int7", "int7");
+  refused(",pages=layers", "must be one of: channels, depth, samples");
+  refused(",mpp=0", "mpp=0 must be a number");
+  refused(",split=test", "split= is for folders and lists");
+}
+
+/// Images alone are for prediction.
+TEST_F(FilePairTest, MayLackTargets) {
+  images<float>("<f4", "(2, 1, 4)", 8);
+  const auto data = open_dataset("files:" + folder_.file("images.npy"), {1, 4}, 1);
+  EXPECT_EQ(data->size(), 2);
+  EXPECT_FALSE(data->has_targets());
+  EXPECT_EQ(data->image_shape(), (Shape{1, 4}));
+}
+
+TEST_F(FilePairTest, OtherSizesAreTakenWhereTheyMayDiffer) {
+  images<float>("<f4", "(2, 3, 4, 5)", 120);
+  targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
+  const std::string spec =
+      "files:" + folder_.file("images.npy") + "," + folder_.file("targets.npy");
+  const auto data = open_dataset(spec, {3, 2, 2}, 1, 0, ChannelAxis::kFirst, ImageSizes::kAny);
+  EXPECT_EQ(data->image_shape(), (Shape{3, 4, 5}));
+  expect_refusal(
+      [&] {
+        open_dataset(spec, {2, 4, 5}, 1, 0, ChannelAxis::kFirst, ImageSizes::kAny);
+      },
+      "images of 2x4x5");
+}
+
+TEST_F(FilePairTest, RefusesWhatDoesNotFit) {
   images<float>("<f4", "(2, 3, 4, 5)", 120);
   targets<uint8_t>("|u1", "(3, 5, 4)", counting<uint8_t>(60, 3));
   EXPECT_NE(refusal({3, 4, 5}).find("targets' shape 3x5x4 does not fit 2 images"),
@@ -222,4 +267,4 @@ TEST_F(NpyDatasetTest, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::npy_dataset_test
+}  // namespace tessera::file_pair_test
