@@ -14,10 +14,12 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tessera/geometry/box.h"
 #include "tessera/images/image_frame.h"
+#include "tessera/images/pixel_type.h"
 
 namespace tessera {
 
@@ -49,6 +51,8 @@ class Dataset {
   virtual std::string name_of(int64_t sample) const { return std::to_string(sample); }
   /// Where it lies in the world.
   virtual ImageFrame frame_of(int64_t /*sample*/) const { return {}; }
+  /// The type of the images' numbers in their files; none where they are made up or differ.
+  virtual std::optional<PixelType> pixel_type() const { return {}; }
   /// Whether there is anything to read by load_target.
   virtual bool has_targets() const { return true; }
   virtual int64_t num_classes() const = 0;

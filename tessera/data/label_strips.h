@@ -6,6 +6,9 @@
 //   const LabelStrips strips(data, data.size());
 //   for (int64_t i = 0; i < strips.size(); ++i) count(strips.load(i).labels);
 
+#include <functional>
+#include <vector>
+
 #include "tessera/data/dataset.h"
 
 namespace tessera {
@@ -22,16 +25,18 @@ class LabelStrips {
   /// outlive this.
   LabelStrips(const Dataset& data, int64_t num_samples);
 
-  int64_t size() const { return num_samples_ * strips_per_sample_; }
+  int64_t size() const { return first_strips_.back(); }
   /// Throws what reading throws.
   LabelStrip load(int64_t index) const;
 
  private:
   const Dataset& data_;
   int64_t num_samples_;
-  Shape shape_;
-  int64_t rows_ = 1;  // of a strip
-  int64_t strips_per_sample_ = 1;
+  std::vector<int64_t> first_strips_;  // of each sample, and the end
 };
+
+/// All strips of one sample, from the first row to the last.
+void for_each_label_strip(const Dataset& data, int64_t sample,
+                          const std::function<void(const LabelStrip&)>& visit);
 
 }  // namespace tessera

@@ -23,6 +23,12 @@ Shape channels_moved(Shape sizes, ChannelAxis to) {
   return sizes;
 }
 
+/// Whether the sizes are those that are wanted, of which 0 is any.
+bool fits(const Shape& held, const Shape& wanted) {
+  return std::equal(held.begin(), held.end(), wanted.begin(), wanted.end(),
+                    [](int64_t size, int64_t any) { return any == 0 || size == any; });
+}
+
 /// Reads a box of one sample (channels x spatial) from a file that has the channels last.
 void read_channels_last(const ArrayReader& file, int64_t sample, const Box& box,
                         at::Tensor target) {
@@ -44,6 +50,7 @@ class NpyDataset : public Dataset {
   int64_t num_classes() const override { return num_classes_; }
   bool per_pixel() const override { return targets_.shape().size() > 1; }
   bool real_targets() const override { return is_real(targets_.type()); }
+  std::optional<PixelType> pixel_type() const override { return images_.type(); }
   Shape target_shape() const override {
     const Shape sample(targets_.shape().begin() + 1, targets_.shape().end());
     return targets_channels_last() ? channels_moved(sample, ChannelAxis::kFirst) : sample;
@@ -95,9 +102,9 @@ void NpyDataset::choose_image_shape(const Shape& wanted) {
   if (wanted.empty())
     has_channels_ = held.size() > 2 && targets_.shape() != held;
   else
-    has_channels_ = with_channels == wanted;
+    has_channels_ = fits(with_channels, wanted);
   image_shape_ = has_channels_ ? with_channels : one_channel;
-  if (!wanted.empty() && image_shape_ != wanted) refuse_image_shape(wanted);
+  if (!wanted.empty() && !fits(image_shape_, wanted)) refuse_image_shape(wanted);
 }
 
 void NpyDataset::refuse_image_shape(const Shape& wanted) const {
@@ -105,18 +112,18 @@ void NpyDataset::refuse_image_shape(const Shape& wanted) const {
   const Shape sample(held.begin() + 1, held.end());
   const Shape in_file =
       channels_ == ChannelAxis::kLast ? channels_moved(wanted, ChannelAxis::kLast) : wanted;
-  if (channels_ == ChannelAxis::kLast && sample == wanted)
+  if (channels_ == ChannelAxis::kLast && fits(sample, wanted))
     throw_error<InvalidInput>(
         "[npy] {}: the file's shape is {}, which has the channels first; leave --channels-last out",
         images_.path(), to_string(held));
-  if (channels_ == ChannelAxis::kFirst && channels_moved(sample, ChannelAxis::kFirst) == wanted)
+  if (channels_ == ChannelAxis::kFirst && fits(channels_moved(sample, ChannelAxis::kFirst), wanted))
     throw_error<InvalidInput>(
         "[npy] {}: the file's shape is {}, which has the channels last, images of {} (channels x "
         "spatial) need Nx{}; --channels-last takes the file as it is",
         images_.path(), to_string(held), to_string(wanted), to_string(wanted));
   throw_error<InvalidInput>(
       "[npy] {}: the file's shape is {}, images of {} (channels x spatial) need Nx{}; give the "
-      "file's sizes as --input",
+      "file's sizes as --input, or cut patches with --crop",
       images_.path(), to_string(held), to_string(wanted), to_string(in_file));
 }
 

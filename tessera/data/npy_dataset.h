@@ -25,7 +25,8 @@ enum class ChannelAxis { kFirst, kLast };
 /// `text` is "IMAGES,TARGETS" with options after it: classes=K, and ignore=LABEL for pixels that
 /// must not count. The number of classes is that option, or else `num_classes`, or else (where
 /// that is 0) one more than the largest label, for which the whole target file is read.
-/// `image_shape` (channels x spatial) is what the files must hold; empty: whatever they hold.
+/// `image_shape` (channels x spatial) is what the files must hold; empty: whatever they hold, and a
+/// size of 0: any.
 /// Channels that are last in the files, of images and of targets that are numbers, are first in the
 /// data set.
 std::unique_ptr<Dataset> open_npy_dataset(const std::string& text, const Shape& image_shape,

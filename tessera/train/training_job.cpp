@@ -2,8 +2,10 @@
 
 #include <map>
 
+#include "tessera/augment/layout_changes.h"
 #include "tessera/base/counts.h"
 #include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
 #include "tessera/data/open.h"
 #include "tessera/graph/transform.h"
@@ -114,6 +116,18 @@ void lower_validation(TrainingJob* job) {
       std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job->plan, forward);
 }
 
+/// From the images to what the network sees.
+void prepare_data(TrainingJob* job) {
+  const Shape input = job->graph.type(job->graph.inputs()[0]).shape();
+  const Preparation preparation =
+      preparation_of(job->config, Shape(input.begin() + 2, input.end()));
+  const PreparedData data = prepared(job->images.train, job->images.validation, preparation);
+  job->train_set = data.train;
+  job->validation_set = data.validation;
+  job->intensities = data.intensities;
+  check_data(job->graph, *job->train_set);
+}
+
 }  // namespace
 
 void check_image_shape(const Graph& graph, const Dataset& data) {
@@ -149,6 +163,20 @@ BatchLoader TrainingJob::validation_loader() const {
   return BatchLoader(*validation_set, BatchPlan(options));
 }
 
+Preparation preparation_of(const TrainConfig& config, const Shape& network) {
+  Preparation made;
+  made.normalise = parse_normalisation(config.normalise);
+  made.to_ras = config.orientation == "ras";
+  if (!config.spacing.empty()) made.spacing = parse_spacing(config.spacing);
+  if (!config.crop.empty()) made.crop = parse_sizes(config.crop, "--crop");
+  made.centres = parse_crop_centres(config.crop_centres);
+  made.patches_per_image = config.patches_per_image;
+  made.augmentation = parse_augmentation(config.augment);
+  made.network = network;
+  made.seed = config.seed;
+  return made;
+}
+
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph) {
   Shape sample = graph.type(graph.inputs()[0]).shape();
   sample.erase(sample.begin());
@@ -158,6 +186,7 @@ std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, con
         "npy:images.npy,targets.npy, or let some be made up, --data "
         "synthetic:samples=64,classes={}",
         num_classes(graph));
+  if (!config.crop.empty()) std::fill(sample.begin() + 1, sample.end(), 0);  // any size
   return open_dataset(config.data, sample, config.seed, num_classes(graph),
                       config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst);
 }
@@ -172,13 +201,11 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.plan = plan;
   job.real = real;
   if (!data) data = open_training_data(config, graph);
-  check_data(graph, *data);
   if (data->real_targets() && config.monitor != "loss")
     throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",
                               config.monitor);
-  const DatasetSplit split = split_dataset(data, config.validation_fraction, config.seed);
-  job.train_set = split.train;
-  job.validation_set = split.validation;
+  job.images = split_dataset(data, config.validation_fraction, config.seed);
+  prepare_data(&job);
   const int64_t batch = graph.type(graph.inputs()[0]).batch();
   if (job.train_set->size() < batch)
     throw_error<InvalidInput>(
