@@ -17,9 +17,9 @@ class Oriented : public DatasetDecorator {
  public:
   explicit Oriented(std::shared_ptr<const Dataset> source);
 
-  Shape image_shape() const override;
+  Shape image_shape() const override { return image_shape_; }
   Shape image_shape_of(int64_t sample) const override;
-  Shape target_shape() const override;
+  Shape target_shape() const override { return target_shape_; }
   Shape target_shape_of(int64_t sample) const override;
   ImageFrame frame_of(int64_t sample) const override {
     return turned_frame(source().frame_of(sample), axes_of(sample));
@@ -32,9 +32,8 @@ class Oriented : public DatasetDecorator {
  private:
   AxisMap axes_of(int64_t sample) const;
   bool targets_turn(int64_t sample) const;
-  /// Of all samples where they are alike.
-  template <class Of>
-  Shape common(const Of& of) const;
+
+  Shape image_shape_, target_shape_;
 };
 
 Oriented::Oriented(std::shared_ptr<const Dataset> source) : DatasetDecorator(std::move(source)) {
@@ -46,6 +45,11 @@ Oriented::Oriented(std::shared_ptr<const Dataset> source) : DatasetDecorator(std
           "volumes with an affine, such as NIfTI files",
           this->source().name_of(sample), to_string(shape),
           shape.size() != 4 ? "is not a volume" : "does not say where it lies");
+    // Empty where sizes differ.
+    const Shape image = image_shape_of(sample), target = target_shape_of(sample);
+    if (sample == 0) image_shape_ = image, target_shape_ = target;
+    if (image != image_shape_) image_shape_.clear();
+    if (target != target_shape_) target_shape_.clear();
   }
 }
 
@@ -58,26 +62,10 @@ bool Oriented::targets_turn(int64_t sample) const {
   return source().target_shape_of(sample).size() >= (source().real_targets() ? 4u : 3u);
 }
 
-template <class Of>
-Shape Oriented::common(const Of& of) const {
-  const Shape first = of(0);
-  for (int64_t sample = 1; sample < size(); ++sample)
-    if (of(sample) != first) return {};
-  return first;
-}
-
-Shape Oriented::image_shape() const {
-  return common([&](int64_t sample) { return image_shape_of(sample); });
-}
-
 Shape Oriented::image_shape_of(int64_t sample) const {
   Shape shape = axes_of(sample).patch;
   shape.insert(shape.begin(), source().image_shape_of(sample).at(0));
   return shape;
-}
-
-Shape Oriented::target_shape() const {
-  return common([&](int64_t sample) { return target_shape_of(sample); });
 }
 
 Shape Oriented::target_shape_of(int64_t sample) const {

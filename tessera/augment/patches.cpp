@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tessera/augment/class_positions.h"
 #include "tessera/augment/patch_draw.h"
@@ -90,7 +91,8 @@ PatchDraw RandomPatches::draw(Sample sample) const {
   const Shape shape = source().image_shape_of(image);
   const Shape spatial(shape.begin() + 1, shape.end());
   std::vector<double> spacing = source().frame_of(image).spacing;
-  if (spacing.size() != spatial.size()) spacing.clear();
+  const auto is_size = [](double each) { return each > 0 && std::isfinite(each); };
+  if (spacing.size() != spatial.size() || !std::ranges::all_of(spacing, is_size)) spacing.clear();
   PatchDraw drawn(key, options_.augmentation, patch(), spatial, spacing);
   drawn.place(draw_origin(key, image, spatial, drawn.extents()));
   return drawn;

@@ -51,6 +51,7 @@ std::shared_ptr<const Dataset> training_patches(std::shared_ptr<const Dataset> i
                                  .centres = preparation.centres,
                                  .per_image = preparation.patches_per_image,
                                  .augmentation = preparation.augmentation,
+                                 .fill = preparation.fill,
                                  .seed = preparation.seed});
   if (preparation.augmentation.changes_numbers())
     made = with_changed_numbers(made, preparation.augmentation, preparation.seed);
@@ -79,7 +80,7 @@ PreparedData prepared(std::shared_ptr<const Dataset> train,
     const auto held_out = laid_out(std::move(validation), data.intensities, preparation);
     const Shape wanted = size.empty() ? spatial_sizes(*images) : size;
     const bool whole = spatial_sizes(*held_out) == wanted;
-    data.validation = whole ? held_out : patch_grid(held_out, wanted, 0);
+    data.validation = whole ? held_out : patch_grid(held_out, wanted, preparation.fill);
   }
   return data;
 }

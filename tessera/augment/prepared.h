@@ -22,6 +22,7 @@ struct Preparation {
   std::vector<double> spacing = {};  // millimetres; empty: as they are
   Shape crop = {};                   // spatial; empty: `network` where that is not the images' size
   CropCentres centres = {};
+  double fill = 0;  // of patches, beyond the image
   int64_t patches_per_image = 1;
   Augmentation augmentation = {};
   Shape network = {};  // spatial sizes that the network takes; empty: any

@@ -10,6 +10,11 @@
 namespace tessera {
 namespace {
 
+constexpr double kMostAlongAxis = 1 << 30;  // along one axis
+
+/// Whether a pixel can be so large, in millimetres.
+bool is_size(double spacing) { return spacing > 1e-9 && spacing < 1e9; }
+
 class Respaced : public DatasetDecorator {
  public:
   Respaced(std::shared_ptr<const Dataset> source, const std::vector<double>& spacing);
@@ -45,8 +50,7 @@ Respaced::Respaced(std::shared_ptr<const Dataset> source, const std::vector<doub
       throw_error<InvalidInput>(
           "[--spacing] {} for sample {}, which is {} (channels x space); give one for each axis",
           counted(std::ssize(spacing), "number"), this->source().name_of(sample), to_string(shape));
-    if (held.size() != spacing.size() ||
-        std::ranges::any_of(held, [](double each) { return !(each > 0); }))
+    if (held.size() != spacing.size() || !std::ranges::all_of(held, is_size))
       throw_error<InvalidInput>(
           "[--spacing] sample {} does not say its own spacing; leave --spacing out, or give files "
           "that say it, such as NIfTI",
@@ -71,7 +75,12 @@ Shape Respaced::resized(Shape shape, int64_t sample) const {
   const size_t leading = shape.size() - spacing_.size();
   for (size_t axis = 0; axis < spacing_.size(); ++axis) {
     int64_t& size = shape[axis + leading];
-    size = std::max<int64_t>(1, std::llround(static_cast<double>(size) / ratio[axis]));
+    const double wanted = static_cast<double>(size) / ratio[axis];
+    if (wanted > kMostAlongAxis)
+      throw_error<InvalidInput>(
+          "[--spacing] sample {} would have {:.3g} pixels along an axis; give a larger spacing",
+          source().name_of(sample), wanted);
+    size = std::max<int64_t>(1, std::llround(wanted));
   }
   return shape;
 }
@@ -140,7 +149,7 @@ std::vector<double> parse_spacing(const std::string& text) {
   std::vector<double> spacing;
   for (const std::string& part : split_text(text, 'x')) {
     const std::optional<double> number = read_number<double>(part);
-    if (!number || !(*number > 1e-9 && *number < 1e9))
+    if (!number || !is_size(*number))
       throw_error<InvalidInput>(
           "[--spacing] '{}' is not a size of pixels; write millimetres above 0 along each axis, as "
           "in 1x1x2.5",

@@ -161,7 +161,7 @@ Box middle_plane(const Shape& spatial) {
   return box;
 }
 
-/// Training samples as they come in the first epoch, and below each its labels.
+/// Training samples as they come in the first epoch, and beside each its labels.
 void draw_samples(const Dataset& data, const Options& options) {
   check_png_support();
   const Shape first = data.image_shape_of(0);

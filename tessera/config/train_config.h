@@ -36,6 +36,7 @@ struct TrainConfig : JobConfig {
   std::string spacing;               // "1x1x2.5", millimetres; empty: as in the files
   std::string crop;                  // "128x128"; empty: the network's size, where it must be
   std::string crop_centres = "uniform";
+  double crop_fill = 0;  // of patches, beyond the image
   int64_t patches_per_image = 1;
   std::string augment;  // "flip+noise:std=0.1"
   double validation_fraction = 0.1;

@@ -110,17 +110,24 @@ void NpyDataset::choose_image_shape(const Shape& wanted) {
 void NpyDataset::refuse_image_shape(const Shape& wanted) const {
   const Shape& held = images_.shape();
   const Shape sample(held.begin() + 1, held.end());
+  const Shape first = channels_moved(sample, ChannelAxis::kFirst);
   const Shape in_file =
       channels_ == ChannelAxis::kLast ? channels_moved(wanted, ChannelAxis::kLast) : wanted;
   if (channels_ == ChannelAxis::kLast && fits(sample, wanted))
     throw_error<InvalidInput>(
         "[npy] {}: the file's shape is {}, which has the channels first; leave --channels-last out",
         images_.path(), to_string(held));
-  if (channels_ == ChannelAxis::kFirst && fits(channels_moved(sample, ChannelAxis::kFirst), wanted))
+  if (channels_ == ChannelAxis::kFirst && fits(first, wanted))
     throw_error<InvalidInput>(
         "[npy] {}: the file's shape is {}, which has the channels last, images of {} (channels x "
         "spatial) need Nx{}; --channels-last takes the file as it is",
-        images_.path(), to_string(held), to_string(wanted), to_string(wanted));
+        images_.path(), to_string(held), to_string(first), to_string(first));
+  if (std::ranges::find(wanted, 0) != wanted.end())
+    throw_error<InvalidInput>(
+        "[npy] {}: the file's shape is {}, the network takes {} and {} of space; give --input as "
+        "many as the file has",
+        images_.path(), to_string(held), counted(wanted[0], "channel"),
+        counted(std::ssize(wanted) - 1, "axis", "axes"));
   throw_error<InvalidInput>(
       "[npy] {}: the file's shape is {}, images of {} (channels x spatial) need Nx{}; give the "
       "file's sizes as --input, or cut patches with --crop",

@@ -170,6 +170,7 @@ Preparation preparation_of(const TrainConfig& config, const Shape& network) {
   if (!config.spacing.empty()) made.spacing = parse_spacing(config.spacing);
   if (!config.crop.empty()) made.crop = parse_sizes(config.crop, "--crop");
   made.centres = parse_crop_centres(config.crop_centres);
+  made.fill = config.crop_fill;
   made.patches_per_image = config.patches_per_image;
   made.augmentation = parse_augmentation(config.augment);
   made.network = network;

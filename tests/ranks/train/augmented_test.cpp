@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/checkpoint/checkpoint.h"
+#include "tessera/runtime/rank_session.h"
 #include "tests/ranks/train/training.h"
 #include "tests/unit/refusal.h"
 
@@ -58,6 +59,20 @@ TEST_F(AugmentedTraining, KeepsTheNumbersOfItsImages) {
   TrainConfig other = augmented("run", 4);
   other.augment = "flip";
   expect_refusal([&] { train(other, {}, graph); }, "--augment was");
+}
+
+/// Images that have changed since the run began would be normalised in another way.
+TEST_F(AugmentedTraining, OtherNumbersAreNotResumed) {
+  const Graph graph = network(2);
+  train(augmented("run", 2), {}, graph);
+  TrainingJob job = prepare_training(augmented("run", 4), graph, {}, at::kDouble);
+  job.intensities.means[0] += 1e-3;
+  const auto resume = [&] {
+    run_on_threads(1, 1, 60,
+                   [&](Transport& transport) { Trainer(job, &transport, "threads").run(); });
+  };
+  expect_refusal(resume, "was made with images normalised by");
+  EXPECT_EQ(train(augmented("run", 4), {}, graph).outcome.resumed_at, 2);
 }
 
 TEST_F(AugmentedTraining, PatchesAreRefusedWhereTheyDoNotFit) {

@@ -129,6 +129,16 @@ TEST(LayoutChanges, RefuseFilesThatDoNotSayWhereTheyLie) {
       "3 numbers for sample 0, which is 1x4x4");
   expect_refusal([] { oriented(one_image({1, 4, 4, 4}, {})); }, "does not say where it lies");
   expect_refusal([] { oriented(one_image({1, 4, 4}, {})); }, "is not a volume");
+  expect_refusal(
+      [] {
+        respaced(one_image({1, 4, 4}, {.spacing = {1, 1}}), {1, 2e-9});
+      },
+      "give a larger spacing");
+  expect_refusal(
+      [] {
+        respaced(one_image({1, 4, 4}, {.spacing = {1, NAN}}), {1, 1});
+      },
+      "does not say its own spacing");
   expect_refusal([] { parse_spacing("1x0"); }, "'1x0' is not a size of pixels");
   EXPECT_EQ(parse_spacing("1x1x2.5"), (std::vector<double>{1, 1, 2.5}));
 }

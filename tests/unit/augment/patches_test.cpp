@@ -171,6 +171,66 @@ TEST(Patches, OfAGridHoldEachPixelOnce) {
   EXPECT_EQ(counted, expected);
 }
 
+/// The images again, as numbers to be met.
+class ImagesAsTargets : public ExampleImages {
+ public:
+  explicit ImagesAsTargets(const Shape& shape) : ExampleImages({random(shape, 1)}) {}
+  bool real_targets() const override { return true; }
+  Shape target_shape_of(int64_t sample) const override { return image_shape_of(sample); }
+  void load_target(Sample sample, const Box& box, at::Tensor target) const override {
+    load_image(sample, box, target);
+  }
+};
+
+TEST(Patches, OfNumbersToBeMetGoWithTheirImages) {
+  const auto images = std::make_shared<ImagesAsTargets>(Shape{2, 11, 13});
+  PatchOptions options = patches_of({7, 6});
+  for (const char* change : {"flip+rotate90", "affine:rotate=40+elastic:spacing=4,size=1"}) {
+    options.augmentation = parse_augmentation(change);
+    const auto data = random_patches(images, options);
+    ASSERT_EQ(data->target_shape(), (Shape{2, 7, 6}));
+    for (int64_t sample = 0; sample < 8; ++sample) {
+      const at::Tensor image = whole_image(*data, sample);
+      at::Tensor target = at::empty({2, 7, 6}, at::kDouble);
+      data->load_target(sample, Box::whole({2, 7, 6}), target);
+      EXPECT_TRUE(image.equal(target)) << change;
+    }
+  }
+  // Of a grid they lie inside the image: numbers cannot be ignored.
+  const auto grid = patch_grid(images, {7, 6}, NAN);
+  EXPECT_EQ(grid->size(), 2 * 3);
+  for (int64_t sample = 0; sample < grid->size(); ++sample)
+    EXPECT_FALSE(whole_image(*grid, sample).isnan().any().item<bool>());
+}
+
+/// A class for each image, and no labels of pixels.
+class OneLabelEach : public ExampleImages {
+ public:
+  OneLabelEach() : ExampleImages({random({1, 9, 12}, 1), random({1, 4, 5}, 2)}) {}
+  bool per_pixel() const override { return false; }
+  Shape target_shape_of(int64_t) const override { return {}; }
+  void load_target(Sample sample, const Box&, at::Tensor target) const override {
+    target.fill_(sample.index + 1);
+  }
+};
+
+TEST(Patches, OfImagesWithOneLabelKeepIt) {
+  const auto images = std::make_shared<OneLabelEach>();
+  PatchOptions options = patches_of({6, 6});
+  options.augmentation = parse_augmentation("flip+affine");
+  const auto data = random_patches(images, options);
+  EXPECT_TRUE(data->target_shape().empty());
+  EXPECT_EQ(whole_target(*data, 49).item<int64_t>(), 1);
+  EXPECT_EQ(whole_target(*data, 50).item<int64_t>(), 2);
+  const auto grid = patch_grid(images, {6, 6}, 0);
+  ASSERT_EQ(grid->size(), 2);  // the patch in the middle of each
+  EXPECT_EQ(whole_target(*grid, 1).item<int64_t>(), 2);
+  const Box middle{{0, 1}, {1, 7}, {3, 9}};
+  EXPECT_TRUE(whole_image(*grid, 0).equal(part_of_whole(images->image(0).pixels, middle)));
+  options.centres = {Kind::kForeground, 1};
+  expect_refusal([&] { random_patches(images, options); }, "labels per pixel");
+}
+
 TEST(Patches, RefuseWhatDoesNotFit) {
   const auto images = ExampleImages::of({{1, 10, 7}, {2, 9, 9}});
   expect_refusal(

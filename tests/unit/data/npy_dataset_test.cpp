@@ -153,6 +153,18 @@ TEST_F(NpyDatasetTest, ChannelsAtTheOtherEndAreRecognised) {
             std::string::npos);
 }
 
+/// Patches are cut from images of any size, which must have the channels all the same.
+TEST_F(NpyDatasetTest, SizesOfZeroAreAny) {
+  images<float>("<f4", "(2, 3, 4, 5)", 120);
+  targets<uint8_t>("|u1", "(2, 4, 5)", counting<uint8_t>(40, 4));
+  EXPECT_EQ(open({3, 0, 0}, "", 0)->image_shape(), (Shape{3, 4, 5}));
+  EXPECT_EQ(open({3, 4, 0}, "", 0)->image_shape(), (Shape{3, 4, 5}));
+  EXPECT_NE(refusal({2, 0, 0}).find("the network takes 2 channels and 2 axes of space"),
+            std::string::npos)
+      << refusal({2, 0, 0});
+  EXPECT_NE(refusal({5, 0, 0}).find("which has the channels last"), std::string::npos);
+}
+
 TEST_F(NpyDatasetTest, IgnoredLabels) {
   images<float>("<f4", "(1, 1, 4)", 4);
   targets<uint8_t>("|u1", "(1, 4)", {0, 255, 1, 255});
