@@ -9,6 +9,7 @@
 // does in job/job.h), and verify, measure, train or predict (job/run.h, job/predict.h). examples/
 // shows each of them. Other headers are there, too, but may change from version to version.
 
+#include "tessera/augment/prepared.h"
 #include "tessera/base/error.h"
 #include "tessera/base/exit_code.h"
 #include "tessera/config/config_layer.h"
@@ -20,6 +21,7 @@
 #include "tessera/graph/op.h"
 #include "tessera/graph/script.h"
 #include "tessera/import/import.h"
+#include "tessera/job/data_report.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/job.h"
 #include "tessera/job/predict.h"

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
 #include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
 
@@ -85,6 +86,11 @@ std::vector<double> KeyValues::reals(const std::string& key, double low, double 
     numbers.push_back(*number);
   }
   return numbers;
+}
+
+std::vector<int64_t> KeyValues::sizes(const std::string& key) const {
+  if (!has(key)) return {};
+  return parse_sizes(text(key), fmt::format("{} {}", place_, key));
 }
 
 const std::string& KeyValues::text(const std::string& key) const {

@@ -46,6 +46,8 @@ class KeyValues {
   std::string choice(const std::string& key, const std::vector<std::string>& legal) const;
   /// Numbers with '/' between them; empty where the key has no value.
   std::vector<double> reals(const std::string& key, double low, double high) const;
+  /// Sizes with 'x' between them; empty where the key has no value.
+  std::vector<int64_t> sizes(const std::string& key) const;
 
  private:
   std::string place_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "tessera/cli/file_options.h"
@@ -44,6 +45,15 @@ const char* value_name(ConfigType type) {
       break;
   }
   return "";
+}
+
+/// Whether the key says which images are read and what becomes of them.
+bool is_about_images(const ConfigKey& key) {
+  static const std::vector<std::string> options{
+      "--data", "--channels-last",      "--normalise", "--orientation",       "--spacing",
+      "--crop", "--crop-centres",       "--crop-fill", "--patches-per-image", "--augment",
+      "--seed", "--validation-fraction"};
+  return std::ranges::count(options, key.option) > 0;
 }
 
 /// "--learning-rate,--lr".
@@ -100,6 +110,7 @@ TrainConfig ConfigOptions::read() const {
 }
 
 bool ConfigOptions::knows(const ConfigKey& key) const {
+  if (keys_ == Keys::kData) return is_about_images(key);
   return keys_ == Keys::kTraining || key.scope == ConfigScope::kJob;
 }
 

@@ -14,8 +14,9 @@ namespace tessera::cli {
 
 class ConfigOptions {
  public:
-  /// Keys that all commands know, or those of training, too. Lives as long as the command.
-  enum class Keys { kJob, kTraining };
+  /// Keys that all commands know, or those of training, too, or only those about images. Lives as
+  /// long as the command.
+  enum class Keys { kJob, kTraining, kData };
   void add_to(CLI::App& command, Keys keys);
 
   /// Throws InvalidInput, naming option or file and line, for what is not legal, and where the

@@ -66,6 +66,37 @@ Keys data_keys() {
                          "the labels that are read before the first step, to refuse those that are "
                          "not classes",
                          &Config::label_check))),
+      alias({"--normalize"},
+            key("--normalise", "normalise",
+                "the images' numbers to one range: z-score[:over=set], percentiles:low=1,high=99, "
+                "window:low=-160,high=240, scale (255 becomes 1), given:mean=...,deviation=...",
+                &Config::normalise)),
+      one_of({"file", "ras"},
+             key("--orientation", "orientation",
+                 "axes of volumes as in their files, or to the right, anterior and "
+                 "superior",
+                 &Config::orientation)),
+      key("--spacing", "spacing",
+          "size of a pixel in mm along each axis, to which images are resampled: 1x1x2.5",
+          &Config::spacing),
+      sizes(key("--crop", "crop",
+                "size of the patches that are cut from larger images (default: the network's "
+                "input)",
+                &Config::crop)),
+      key("--crop-centres", "crop_centres",
+          "where training patches lie: uniform, foreground[:share=0.5] or classes[:share=0.5]",
+          &Config::crop_centres),
+      key("--crop-fill", "crop_fill",
+          "what patches hold beyond the image, after --normalise; labels do not count there",
+          &Config::crop_fill),
+      within(1, kMostCounted,
+             key("--patches-per-image", "patches_per_image",
+                 "training patches of each image in an epoch", &Config::patches_per_image)),
+      key("--augment", "augment",
+          "random changes of training patches, joined by +: "
+          "flip+rotate90+affine:rotate=15,scale=0.1+noise:std=0.05 (`tessera data "
+          "--augmentations` lists them)",
+          &Config::augment),
       below(0, 1,
             key("--validation-fraction", "validation_fraction",
                 "part of the samples that is only validated on, where the data does not say which",

@@ -29,8 +29,16 @@ struct TrainConfig : JobConfig {
 
   // [data]
   std::string data;
-  bool channels_last = false;       // in files: samples x space x channels
-  std::string label_check = "all";  // or "sample", "none"
+  bool channels_last = false;        // in files: samples x space x channels
+  std::string label_check = "all";   // or "sample", "none"
+  std::string normalise;             // "z-score"; empty: numbers as they are
+  std::string orientation = "file";  // or "ras"
+  std::string spacing;               // "1x1x2.5", millimetres; empty: as in the files
+  std::string crop;                  // "128x128"; empty: the network's size, where it must be
+  std::string crop_centres = "uniform";
+  double crop_fill = 0;  // of patches, beyond the image
+  int64_t patches_per_image = 1;
+  std::string augment;  // "flip+noise:std=0.1"
   double validation_fraction = 0.1;
   std::string fold;  // "2/5": the part that is validated on, instead of a fraction
   bool drop_last = false;

@@ -14,11 +14,13 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/geometry/box.h"
 #include "tessera/images/image_frame.h"
+#include "tessera/images/pixel_type.h"
 
 namespace tessera {
 
@@ -53,6 +55,8 @@ class Dataset {
   virtual std::string name_of(int64_t sample) const { return std::to_string(sample); }
   /// Where it lies in the world.
   virtual ImageFrame frame_of(int64_t /*sample*/) const { return {}; }
+  /// The type of the images' numbers in their files; none where they are made up or differ.
+  virtual std::optional<PixelType> pixel_type() const { return {}; }
   /// Whether there is anything to read by load_target.
   virtual bool has_targets() const { return true; }
   virtual int64_t num_classes() const = 0;

@@ -40,6 +40,7 @@ class FileDataset final : public Dataset {
   ImageFrame frame_of(int64_t sample) const override {
     return images_.get(entry_of(sample).images.front())->info().frame;
   }
+  std::optional<PixelType> pixel_type() const override { return pixel_type_; }
   bool has_targets() const override { return source_ != Source::kNone; }
   int64_t num_classes() const override;
   std::vector<std::string> class_names() const override { return list_.class_names; }
@@ -56,6 +57,7 @@ class FileDataset final : public Dataset {
   struct Header {
     Shape image;
     Shape target;
+    PixelType type = PixelType::kUint8;  // of the image
     int64_t samples = 1;
     bool numbers = false;
   };
@@ -109,6 +111,7 @@ class FileDataset final : public Dataset {
   bool per_pixel_ = false;
   Shape image_shape_;
   Shape target_shape_;
+  std::optional<PixelType> pixel_type_;
   MaskValues values_;
   mutable std::once_flag counted_;
   mutable int64_t counted_classes_ = 0;
@@ -215,6 +218,7 @@ FileDataset::Header FileDataset::header_of_entry(const ListedSample& entry) cons
   header.image = image_of_entry(entry, &header.samples);
   const Shape& wanted = wish_.image_shape;
   const auto file = images_.get(entry.images.front());
+  header.type = file->type();
   if (!wanted.empty() && header.image[0] != wanted[0])
     throw_error<InvalidInput>("[data] {}: {} of {} have {}, the network takes {}", file->path(),
                               counted(std::ssize(entry.images), "file"), entry.name,
@@ -264,7 +268,7 @@ void FileDataset::check_mask_size(const ListedSample& entry, const Header& heade
 void FileDataset::check_headers_agree() {
   const Header& first = headers_.front();
   const ListedSample* with_target = nullptr;
-  bool same_image = true, same_target = true;
+  bool same_image = true, same_target = true, same_type = true;
   for (size_t i = 0; i < headers_.size(); ++i) {
     const Header& header = headers_[i];
     const ListedSample& entry = list_.samples[i];
@@ -275,6 +279,7 @@ void FileDataset::check_headers_agree() {
           entry.images.front(), to_string(header.image), list_.samples[0].images.front(),
           to_string(first.image));
     same_image = same_image && header.image == first.image;
+    same_type = same_type && header.type == first.type;
     if (entry.target.empty()) continue;
     if (with_target == nullptr) {
       with_target = &entry;
@@ -290,6 +295,7 @@ void FileDataset::check_headers_agree() {
   }
   per_pixel_ = !target_shape_.empty();
   if (same_image) image_shape_ = first.image;
+  if (same_type) pixel_type_ = first.type;
   if (!same_target) target_shape_.clear();
 }
 

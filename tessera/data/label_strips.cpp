@@ -19,6 +19,22 @@ int64_t num_strips(const Shape& shape) {
   return (shape[0] + rows - 1) / rows;
 }
 
+/// Without its labels.
+LabelStrip strip_of(const Dataset& data, int64_t sample, int64_t number) {
+  const Shape shape = data.target_shape_of(sample);
+  LabelStrip strip{sample, Box::whole(shape)};
+  if (shape.empty()) return strip;
+  const int64_t rows = strip_rows(shape);
+  strip.box[0] = {number * rows, std::min((number + 1) * rows, shape[0])};
+  return strip;
+}
+
+LabelStrip loaded(const Dataset& data, LabelStrip strip) {
+  strip.labels = at::empty(strip.box.shape(), at::kLong);
+  data.load_target(strip.sample, strip.box, strip.labels);
+  return strip;
+}
+
 }  // namespace
 
 LabelStrips::LabelStrips(const Dataset& data, int64_t num_samples)
@@ -31,21 +47,16 @@ LabelStrips::LabelStrips(const Dataset& data, int64_t num_samples)
 LabelStrip LabelStrips::place_of(int64_t index) const {
   const auto next = std::upper_bound(first_strips_.begin(), first_strips_.end(), index);
   const int64_t place = next - first_strips_.begin() - 1;
-  LabelStrip strip;
-  strip.sample = sample_at(place);
-  const Shape shape = data_.target_shape_of(strip.sample);
-  strip.box = Box::whole(shape);
-  if (shape.empty()) return strip;
-  const int64_t rows = strip_rows(shape), begin = (index - first_strips_[place]) * rows;
-  strip.box[0] = {begin, std::min(begin + rows, shape[0])};
-  return strip;
+  return strip_of(data_, sample_at(place), index - first_strips_[place]);
 }
 
-LabelStrip LabelStrips::load(int64_t index) const {
-  LabelStrip strip = place_of(index);
-  strip.labels = at::empty(strip.box.shape(), at::kLong);
-  data_.load_target(strip.sample, strip.box, strip.labels);
-  return strip;
+LabelStrip LabelStrips::load(int64_t index) const { return loaded(data_, place_of(index)); }
+
+void for_each_label_strip(const Dataset& data, int64_t sample,
+                          const std::function<void(const LabelStrip&)>& visit) {
+  const int64_t count = num_strips(data.target_shape_of(sample));
+  for (int64_t number = 0; number < count; ++number)
+    visit(loaded(data, strip_of(data, sample, number)));
 }
 
 }  // namespace tessera

@@ -6,6 +6,9 @@
 //   const LabelStrips strips(data, data.size());
 //   for (int64_t i = 0; i < strips.size(); ++i) count(strips.load(i).labels);
 
+#include <functional>
+#include <vector>
+
 #include "tessera/data/dataset.h"
 
 namespace tessera {
@@ -35,5 +38,9 @@ class LabelStrips {
   int64_t num_samples_;
   std::vector<int64_t> first_strips_{0};  // of each sample, and the number of all at the end
 };
+
+/// All strips of one sample, from the first row to the last.
+void for_each_label_strip(const Dataset& data, int64_t sample,
+                          const std::function<void(const LabelStrip&)>& visit);
 
 }  // namespace tessera

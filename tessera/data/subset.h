@@ -29,6 +29,7 @@ class Subset : public Dataset {
   Shape target_shape() const override { return source_->target_shape(); }
   std::vector<std::string> class_names() const override { return source_->class_names(); }
   bool has_targets() const override { return source_->has_targets(); }
+  std::optional<PixelType> pixel_type() const override { return source_->pixel_type(); }
   Shape image_shape_of(int64_t sample) const override {
     return source_->image_shape_of(original(sample));
   }

@@ -165,6 +165,7 @@ SyntheticOptions parse_synthetic(const std::string& text) {
                          {"classes", fmt::format("{}", options.classes)},
                          {"noise", fmt::format("{}", options.noise)},
                          {"texture", fmt::format("{}", options.texture)},
+                         {"size"},
                          {"scale", fmt::format("{}", options.scale)}});
   const std::string kind = given.choice("kind", {"segmentation", "classification"});
   if (kind == "classification") options.kind = SyntheticKind::kClassification;
@@ -172,12 +173,21 @@ SyntheticOptions parse_synthetic(const std::string& text) {
   options.classes = given.integer("classes", 2, 4);
   options.noise = given.real("noise", 0, 10);
   options.texture = given.real("texture", 0, 1);
+  options.size = given.sizes("size");
   options.scale = given.integer("scale", 0, 4096);
   return options;
 }
 
-std::unique_ptr<Dataset> make_synthetic(const SyntheticOptions& options, const Shape& image_shape,
+std::unique_ptr<Dataset> make_synthetic(const SyntheticOptions& options, const Shape& asked_for,
                                         uint64_t seed) {
+  Shape image_shape = asked_for;
+  if (!options.size.empty()) {
+    image_shape.resize(1);
+    image_shape.insert(image_shape.end(), options.size.begin(), options.size.end());
+  }
+  if (std::ranges::find(image_shape, 0) != image_shape.end())
+    throw_error<InvalidInput>(
+        "[synthetic] patches are cut from larger images; say how large: size=512x512");
   if (image_shape.size() < 2 || image_shape.size() > 4)
     throw_error<InvalidInput>(
         "[synthetic] an image is channels x 1 to 3 spatial sizes, got shape {}",

@@ -30,14 +30,15 @@ struct SyntheticOptions {
   int64_t classes = 3;   // 2 to 4
   double noise = 0.3;    // standard deviation; objects have about 1 over the background
   double texture = 0.4;  // part of the background with filaments
+  Shape size = {};       // of space; empty: what is asked for
   int64_t scale = 0;     // edge in pixels of the cells that hold an object each; 0: by image size
 };
 
 /// Reads "key=value,..." (may be empty). Throws InvalidInput, naming the legal keys and values.
 SyntheticOptions parse_synthetic(const std::string& text);
 
-/// `image_shape` is channels x 1 to 3 spatial sizes. Throws InvalidInput where the image is smaller
-/// than one cell.
+/// `image_shape` is channels x 1 to 3 spatial sizes; options.size replaces the latter. Throws
+/// InvalidInput where the image is smaller than one cell.
 std::unique_ptr<Dataset> make_synthetic(const SyntheticOptions& options, const Shape& image_shape,
                                         uint64_t seed);
 

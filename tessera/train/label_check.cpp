@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMostSampled = 100;  // of each of the two sets
 
 /// Throws InvalidInput for a label that is not legal.
-void check_strip(const Subset& data, const LabelStrip& strip) {
+void check_strip(const Dataset& data, const LabelStrip& strip) {
   const int64_t* values = strip.labels.data_ptr<int64_t>();
   const int64_t classes = data.num_classes();
   for (int64_t i = 0; i < strip.labels.numel(); ++i)
@@ -26,12 +26,12 @@ void check_strip(const Subset& data, const LabelStrip& strip) {
       throw_error<InvalidInput>(
           "[--data] label {} in sample {} at element {} of {}; legal: 0 to {}, and {} to ignore a "
           "pixel",
-          values[i], data.samples()[strip.sample], i, to_string(strip.box), classes - 1,
+          values[i], data.name_of(strip.sample), i, to_string(strip.box), classes - 1,
           kIgnoreLabel);
 }
 
 /// What is wrong with the first bad one of the strips [begin, end); empty where none is.
-std::string first_complaint(const Subset& data, const LabelStrips& strips, int64_t begin,
+std::string first_complaint(const Dataset& data, const LabelStrips& strips, int64_t begin,
                             int64_t end, std::optional<SlowWork>* progress) {
   std::mutex mutex;
   std::string complaint;
@@ -58,7 +58,7 @@ std::string first_complaint(const Subset& data, const LabelStrips& strips, int64
 
 void check_all_labels(const TrainingJob& job, Transport& transport) {
   const std::string& which = job.config.label_check;
-  for (const Subset* data : {job.train_set.get(), job.validation_set.get()}) {
+  for (const Dataset* data : {job.images.train.get(), job.images.validation.get()}) {
     if (data == nullptr || data->real_targets() || data->labels_are_made_up() || which == "none")
       continue;
     const int64_t num_samples =

@@ -37,7 +37,7 @@ Json read_description(const std::string& path) {
 Json describe(const RunDescription& description) {
   const Machine machine = this_machine();
   const Versions built = versions();
-  return {
+  Json json{
       {"started", utc_time()},
       {"seed", description.seed},
       {"num_ranks", description.num_ranks},
@@ -51,6 +51,9 @@ Json describe(const RunDescription& description) {
         {"cores", machine.cores},
         {"memory_bytes", machine.memory_bytes}}},
       {"config", Json::parse(description.config_json)}};
+  if (!description.intensities_json.empty())
+    json["intensities"] = Json::parse(description.intensities_json);
+  return json;
 }
 
 /// "nets/lung.pt" → "lung", "unet2d:base=8" → "unet2d".

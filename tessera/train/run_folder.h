@@ -27,6 +27,7 @@ struct RunDescription {
   std::string transport;  // "threads" or "mpi"
   uint64_t seed = 0;
   std::optional<int64_t> resumed_at;  // step, where this start continues the folder's run
+  std::string intensities_json = {};  // what became of the images' numbers; empty: nothing is said
 };
 
 class RunFolder {

@@ -196,7 +196,7 @@ std::string Trainer::bad_sample() {
         return fmt::format(
             "[train] step {}: sample {} of the data holds a value that is not a finite number, at "
             "{} of {}; fix the data, or use --on-nan skip",
-            step_ + 1, job_.train_set->samples()[loader_.plan().sample(batch, entry)],
+            step_ + 1, job_.train_set->name_of(loader_.plan().sample(batch, entry)),
             to_string(*place), to_string(request.box));
       }
     }

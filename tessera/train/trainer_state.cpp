@@ -23,7 +23,7 @@ const std::vector<std::string> kMetrics{"epoch",    "loss",     "learning_rate",
 constexpr const char *kValidationsWithoutBest = "validations_without_best",
                      *kPlateauRate = "plateau_rate", *kPlateauBest = "plateau_best",
                      *kPlateauBad = "plateau_validations_without_best",
-                     *kClassWeights = "class_weights";
+                     *kClassWeights = "class_weights", *kIntensities = "intensities";
 
 /// "0.5/2/1", with all their digits.
 std::string slashed_digits(const std::vector<double>& numbers) {
@@ -43,6 +43,17 @@ void check_class_weights(const std::vector<double>& counted, const TrainingState
       "[resume] {} was made with the class weights {}, the labels of the training samples now give "
       "{}; give the old ones to --loss as class_weights={}, or --resume no to start anew",
       checkpoint, found->second, slashed_digits(counted), found->second);
+}
+
+/// The same for the numbers that images are brought to one range by.
+void check_intensities(const Intensities& found, const TrainingState& state,
+                       const std::string& checkpoint) {
+  const auto kept = state.metadata.find(kIntensities);
+  if (kept == state.metadata.end() || intensities_from_json(kept->second) == found) return;
+  throw_error<InvalidInput>(
+      "[resume] {} was made with images normalised by {}, the training samples now give {}; give "
+      "the same data and --normalise, or --resume no to start anew",
+      checkpoint, excerpt(kept->second), to_json(found));
 }
 
 /// A number of the checkpoint's metadata, at least 0 where it is a count; none where it has none.
@@ -148,8 +159,9 @@ std::string Trainer::config_text() const {
 void Trainer::open_records(const std::string& resumed_from) {
   const TrainConfig& config = job_.config;
   const std::optional<int64_t> resumed = resumed_from.empty() ? std::nullopt : std::optional(step_);
-  RunDescription description{config_text(),   to_json(job_.plan), job_.plan.num_ranks(),
-                             transport_name_, config.seed,        resumed};
+  RunDescription description{
+      config_text(), to_json(job_.plan),       job_.plan.num_ranks(), transport_name_, config.seed,
+      resumed,       to_json(job_.intensities)};
   folder_->write_description(description);
   metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
   ProgressOptions options;
@@ -175,6 +187,7 @@ void Trainer::restore(const std::string& checkpoint) {
         "to start anew",
         checkpoint, state.seed, job_.config.seed);
   check_class_weights(job_.class_weights, state, checkpoint);
+  check_intensities(job_.intensities, state, checkpoint);
   const std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
   for (ParameterId id : program().parameters)
     parameters_.values()[id].copy_(model.at(job_.graph.parameters()[id].name));
@@ -217,6 +230,7 @@ TrainingState Trainer::snapshot() {
                     {"placement", to_json(job_.plan)},
                     {"results", to_json(static_cast<const RunResults&>(outcome_))},
                     {kValidationsWithoutBest, std::to_string(early_stopping_.state().num_without)}};
+  state.metadata[kIntensities] = to_json(job_.intensities);
   if (plateau_) describe_plateau(plateau_->state(), &state.metadata);
   if (!job_.class_weights.empty())
     state.metadata[kClassWeights] = slashed_digits(job_.class_weights);

@@ -2,8 +2,10 @@
 
 #include <map>
 
+#include "tessera/augment/layout_changes.h"
 #include "tessera/base/counts.h"
 #include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
 #include "tessera/data/open.h"
 #include "tessera/graph/transform.h"
@@ -129,6 +131,18 @@ std::vector<double> sampling_weights(const Dataset& data) {
   return differ ? weights : std::vector<double>();
 }
 
+/// From the images to what the network sees.
+void prepare_data(TrainingJob* job) {
+  const Shape input = job->graph.type(job->graph.inputs()[0]).shape();
+  const Preparation preparation =
+      preparation_of(job->config, Shape(input.begin() + 2, input.end()));
+  const PreparedData data = prepared(job->images.train, job->images.validation, preparation);
+  job->train_set = data.train;
+  job->validation_set = data.validation;
+  job->intensities = data.intensities;
+  check_data(job->graph, *job->train_set);
+}
+
 }  // namespace
 
 void check_image_shape(const Graph& graph, const Dataset& data) {
@@ -144,8 +158,7 @@ void check_image_shape(const Graph& graph, const Dataset& data) {
   while (data.image_shape_of(other) == data.image_shape_of(0)) ++other;
   throw_error<InvalidInput>(
       "[data] the images have different sizes, {} is {} and {} is {}, and the network takes {}; "
-      "cut "
-      "patches by --crop, or give all images one size",
+      "cut patches by --crop, or give all images one size",
       data.name_of(0), to_string(data.image_shape_of(0)), data.name_of(other),
       to_string(data.image_shape_of(other)), to_string(wanted));
 }
@@ -173,6 +186,21 @@ BatchLoader TrainingJob::validation_loader() const {
   // Repeated samples can be ignored where targets are labels, not where they are numbers.
   options.last = validation_set->real_targets() ? LastBatch::kKeep : LastBatch::kPad;
   return BatchLoader(*validation_set, BatchPlan(options));
+}
+
+Preparation preparation_of(const TrainConfig& config, const Shape& network) {
+  Preparation made;
+  made.normalise = parse_normalisation(config.normalise);
+  made.to_ras = config.orientation == "ras";
+  if (!config.spacing.empty()) made.spacing = parse_spacing(config.spacing);
+  if (!config.crop.empty()) made.crop = parse_sizes(config.crop, "--crop");
+  made.centres = parse_crop_centres(config.crop_centres);
+  made.fill = config.crop_fill;
+  made.patches_per_image = config.patches_per_image;
+  made.augmentation = parse_augmentation(config.augment);
+  made.network = network;
+  made.seed = config.seed;
+  return made;
 }
 
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph) {
@@ -204,18 +232,16 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.plan = plan;
   job.real = real;
   if (!data) data = open_training_data(config, graph);
-  check_data(graph, *data);
   if (data->real_targets() && config.monitor != "loss")
     throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",
                               config.monitor);
-  const DatasetSplit split = split_for_training(config, data);
-  job.train_set = split.train;
-  job.validation_set = split.validation;
+  job.images = split_for_training(config, data);
+  prepare_data(&job);
   const int64_t batch = graph.type(graph.inputs()[0]).batch();
   if (job.train_set->size() < batch)
     throw_error<InvalidInput>(
-        "[batches] {} samples do not fill a batch of {}; use a smaller batch or more samples",
-        job.train_set->size(), batch);
+        "[batches] {} cannot fill a batch of {}; use a smaller batch or more samples",
+        counted(job.train_set->size(), "sample"), batch);
   job.micro_steps = lower_micro_steps(job, job.graph);
   job.partial_micro_steps = lower_partial_micro_steps(job);
   if (job.validation_set) lower_validation(&job);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "tessera/augment/prepared.h"
 #include "tessera/config/train_config.h"
 #include "tessera/data/batch_loader.h"
 #include "tessera/data/prefetch.h"
@@ -21,8 +22,10 @@ struct TrainingJob {
   Graph graph;
   Plan plan;
   at::ScalarType real = at::kFloat;
-  std::shared_ptr<const Subset> train_set;
-  std::shared_ptr<const Subset> validation_set;              // null: none
+  std::shared_ptr<const Dataset> train_set;
+  std::shared_ptr<const Dataset> validation_set;             // null: none
+  DatasetSplit images;                                       // that the two sets are cut from
+  Intensities intensities;                                   // what became of their numbers
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
   /// The same for the last batch of an epoch where that is smaller; empty where it is not.
   std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
@@ -40,6 +43,10 @@ struct TrainingJob {
   /// Every validation sample once.
   BatchLoader validation_loader() const;
 };
+
+/// What the configuration asks for between the data and a network that takes these sizes of space
+/// (empty: any). Throws InvalidInput.
+Preparation preparation_of(const TrainConfig& config, const Shape& network);
 
 /// The data set that config.data names, for the network's images.
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph);

@@ -1,0 +1,42 @@
+#pragma once
+// One array of one sample (its image or its target) as something that boxes are read from: what the
+// readers of this room need, whichever of the two it is.
+
+#include <functional>
+
+#include "tessera/data/dataset.h"
+
+namespace tessera {
+
+struct ImageReader {
+  Shape spatial;
+  bool has_channels = true;  // before space
+  std::function<void(const Box& box, at::Tensor target)> read;
+};
+
+/// The data set must outlive it.
+inline ImageReader image_reader(const Dataset& data, Sample sample) {
+  const Shape shape = data.image_shape_of(sample);
+  return {Shape(shape.begin() + 1, shape.end()), true,
+          [&data, sample](const Box& box, at::Tensor to) { data.load_image(sample, box, to); }};
+}
+inline ImageReader target_reader(const Dataset& data, Sample sample) {
+  const Shape shape = data.target_shape_of(sample);
+  const bool has_channels = data.real_targets();
+  return {Shape(shape.begin() + has_channels, shape.end()), has_channels,
+          [&data, sample](const Box& box, at::Tensor to) { data.load_target(sample, box, to); }};
+}
+
+/// The spatial ranges of a box.
+inline Box spatial_box(const ImageReader& reader, const Box& box) {
+  return reader.has_channels ? without_axis(box, 0) : box;
+}
+/// The box of the reader's array with these spatial ranges, and the channels of `like`.
+inline Box reader_box(const ImageReader& reader, const Box& like, const Box& spatial) {
+  if (!reader.has_channels) return spatial;
+  Box box{like[0]};
+  for (int axis = 0; axis < spatial.num_axes(); ++axis) box.push_back(spatial[axis]);
+  return box;
+}
+
+}  // namespace tessera
