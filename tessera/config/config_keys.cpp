@@ -47,7 +47,9 @@ Keys model_keys() {
           &Config::freeze),
       conduct(
           key("--save-weights", "save_weights",
-              "file for the weights at the end: .safetensors, or .pt for a model from a .pt file",
+              "file for the weights at the end: .safetensors, or .pt for a model from a .pt file; "
+              "best:FILE for those of the best validation, best alone for best.safetensors in the "
+              "run's folder",
               &Config::save_weights))};
 }
 
@@ -112,7 +114,7 @@ Keys train_keys() {
       conduct(key("--dump-gradients", "dump_gradients",
                   "safetensors file for the gradients of the run's first step",
                   &Config::dump_gradients)),
-      one_of({"loss", "accuracy", "mean_iou", "dice"},
+      one_of({"loss", "accuracy", "top5", "mean_iou", "dice"},
              key("--monitor", "monitor",
                  "the validation metric that decides which checkpoint is best", &Config::monitor)),
       below(0, 1,
