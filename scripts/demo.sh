@@ -53,7 +53,7 @@ say "One worker, never killed, for comparison"
 "$tessera" train "${common[@]}" --run "$out/one"
 
 say "The two curves (training loss; validation IoU)"
-awk -F, 'FNR == 1 { ++file; next } { loss[file, $1] = $3; iou[file, $1] = $8; if ($1 > last) last = $1 }
+awk -F, 'FNR == 1 { ++file; next } { loss[file, $1] = $4; iou[file, $1] = $9; if ($1 > last) last = $1 }
   END { printf "%6s %12s %12s %10s %10s\n", "step", "2x2 grid", "one worker", "IoU grid", "IoU one"
     for (s = 1; s <= last; ++s) if (iou[1, s] != "" || s == 1)
       printf "%6d %12.6f %12.6f %10s %10s\n", s, loss[1, s], loss[2, s],

@@ -5,6 +5,7 @@
 //   checkpoints/
 //     step-000100/   tensors.safetensors   parameters, buffers, optimiser state
 //     step-000200/   state.json            position, metadata, sizes and checksums of it all
+//     best -> step-000100                  the best by the run's own judgement (best_link.h)
 //     .writing-step-000300/                on its way, or left by a killed run
 //
 // Files and folder are forced to the disk before the rename that gives the folder its name, so a
@@ -56,17 +57,19 @@ class CheckpointStore {
   /// The checkpoint with the highest step that is whole, all bytes checked; a warning names the
   /// others.
   std::optional<std::string> latest_valid();
-  /// The same among those saved as best.
+  /// The same of the best: the one that was last saved as best.
   std::optional<std::string> best();
 
   TrainingState load(const std::string& path) const;
 
  private:
-  enum class Which { kAny, kBest };
-  std::optional<std::string> newest(Which which);
   CheckpointName replace_same_step(const CheckpointName& saved);
   void finish_replacements();
-  void prune(const CheckpointName& saved);
+  std::optional<CheckpointName> newest_best() const;
+  /// Of those up to `newest`.
+  std::optional<CheckpointName> known_best(const CheckpointName& newest) const;
+  void link_best(const std::optional<CheckpointName>& best);
+  void prune(const CheckpointName& saved, const std::optional<CheckpointName>& best);
   void discard(const CheckpointName& name);
   bool is_best(const CheckpointName& name) const;
   bool is_whole(const CheckpointName& name);

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kWriting = ".writing-step-";
 constexpr std::string_view kRemoving = ".removing-step-";
+constexpr std::string_view kWritingLink = ".writing-best";  // best_link.cpp
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::error_code error;
@@ -71,7 +72,8 @@ std::string removing_path(const std::string& folder, const CheckpointName& name)
 
 void remove_leftovers(const std::string& folder) {
   for (const std::string& name : names_in(folder))
-    if (name.starts_with(kWriting) || name.starts_with(kRemoving)) remove_all(join(folder, name));
+    if (name.starts_with(kWriting) || name.starts_with(kRemoving) || name == kWritingLink)
+      remove_all(join(folder, name));
 }
 
 void remove_all(const std::string& path) {

@@ -29,7 +29,7 @@ std::vector<CheckpointName> scan_checkpoints(const std::string& folder);
 std::string writing_path(const std::string& folder, const CheckpointName& name);
 std::string removing_path(const std::string& folder, const CheckpointName& name);
 
-/// Removes folders with such names, which a killed run left.
+/// Removes folders with such names, and a link on its way, which a killed run left.
 void remove_leftovers(const std::string& folder);
 
 /// Removes a file or folder with all it holds, if it exists.

@@ -12,6 +12,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/checkpoint/best_link.h"
 #include "tessera/checkpoint/checkpoint.h"
 #include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/files/file_error.h"
@@ -71,6 +72,7 @@ void CheckpointStore::claim() {
   claim_ = lock_folder(folder_);
   remove_leftovers(folder_);
   finish_replacements();
+  link_best(newest_best());
   if (::access(folder_.c_str(), W_OK | X_OK) != 0) throw_file_error("write to", folder_, errno);
 }
 
@@ -94,8 +96,38 @@ std::string CheckpointStore::save(const TrainingState& state, bool is_best) {
     throw;
   }
   name = replace_same_step(name);
-  prune(name);
+  const std::optional<CheckpointName> best = is_best ? name : known_best(name);
+  link_best(best);
+  prune(name, best);
   return path_of(name);
+}
+
+std::optional<CheckpointName> CheckpointStore::newest_best() const {
+  for (const CheckpointName& name : scan_checkpoints(folder_))
+    if (is_best(name)) return name;
+  return std::nullopt;
+}
+
+// By the link. A folder that has none yet, or one that leads astray, is searched.
+std::optional<CheckpointName> CheckpointStore::known_best(const CheckpointName& newest) const {
+  if (const auto linked = read_best_link(folder_); linked && is_best(*linked)) return linked;
+  for (const CheckpointName& name : scan_checkpoints(folder_))
+    if (name <= newest && is_best(name)) return name;
+  return std::nullopt;
+}
+
+// The link is a convenience: a file system without links is not a reason to lose a run.
+void CheckpointStore::link_best(const std::optional<CheckpointName>& best) {
+  if (read_best_link(folder_) == best) return;
+  try {
+    if (best)
+      write_best_link(folder_, *best);
+    else
+      remove_best_link(folder_);
+  } catch (const InvalidInput& error) {
+    warn_(fmt::format("there is no link to the best checkpoint, {}: {}", path_of(*best),
+                      error.what()));
+  }
 }
 
 // A folder cannot be renamed over another. So the new one is there under a name of its own before
@@ -127,14 +159,12 @@ void CheckpointStore::finish_replacements() {
   }
 }
 
-void CheckpointStore::prune(const CheckpointName& saved) {
+void CheckpointStore::prune(const CheckpointName& saved,
+                            const std::optional<CheckpointName>& best) {
   int kept = 0;
-  bool best_is_kept = false;
   for (const CheckpointName& name : scan_checkpoints(folder_)) {
     if (name > saved) continue;
-    const bool keeps_best = !best_is_kept && is_best(name);
-    best_is_kept = best_is_kept || keeps_best;
-    if (++kept > keep_last_ && !keeps_best) discard(name);
+    if (++kept > keep_last_ && name != best) discard(name);
   }
 }
 
@@ -161,14 +191,6 @@ void CheckpointStore::discard(const CheckpointName& name) {
   }
 }
 
-std::optional<std::string> CheckpointStore::newest(Which which) {
-  for (const CheckpointName& name : scan_checkpoints(folder_)) {
-    if (which == Which::kBest && !is_best(name)) continue;
-    if (is_whole(name)) return path_of(name);
-  }
-  return std::nullopt;
-}
-
 bool CheckpointStore::is_whole(const CheckpointName& name) {
   try {
     check_checkpoint_folder(path_of(name));
@@ -179,9 +201,19 @@ bool CheckpointStore::is_whole(const CheckpointName& name) {
   }
 }
 
-std::optional<std::string> CheckpointStore::latest_valid() { return newest(Which::kAny); }
+std::optional<std::string> CheckpointStore::latest_valid() {
+  for (const CheckpointName& name : scan_checkpoints(folder_))
+    if (is_whole(name)) return path_of(name);
+  return std::nullopt;
+}
 
-std::optional<std::string> CheckpointStore::best() { return newest(Which::kBest); }
+std::optional<std::string> CheckpointStore::best() {
+  const std::optional<CheckpointName> linked = read_best_link(folder_);
+  if (linked && is_best(*linked) && is_whole(*linked)) return path_of(*linked);
+  for (const CheckpointName& name : scan_checkpoints(folder_))
+    if (name != linked && is_best(name) && is_whole(name)) return path_of(name);
+  return std::nullopt;
+}
 
 TrainingState CheckpointStore::load(const std::string& path) const {
   return load_checkpoint_folder(path);

@@ -21,4 +21,12 @@ void check_fits(const Graph& graph, const TrainingState& state, const std::strin
   check_model_fit(fmt::format("[checkpoint] {}", path), graph, shapes);
 }
 
+std::vector<at::Tensor> applied_weights(const Graph& graph, const TrainingState& state) {
+  std::map<std::string, at::Tensor> model = tensors_under(state, "model.");
+  for (const auto& [name, average] : tensors_under(state, "optimiser.ema.")) model[name] = average;
+  std::vector<at::Tensor> values;
+  for (const Parameter& parameter : graph.parameters()) values.push_back(model.at(parameter.name));
+  return values;
+}
+
 }  // namespace tessera

@@ -31,6 +31,10 @@ struct TrainingState {
 std::map<std::string, at::Tensor> tensors_under(const TrainingState& state,
                                                 const std::string& prefix);
 
+/// The weights that the state is validated, saved and applied with, as Graph::parameters(): those
+/// of a run with --ema are its averages. The state must fit the graph.
+std::vector<at::Tensor> applied_weights(const Graph& graph, const TrainingState& state);
+
 /// Throws InvalidInput with `path`, from which the state came, and the first differences unless the
 /// tensors under "model." are the graph's parameters and buffers.
 void check_fits(const Graph& graph, const TrainingState& state, const std::string& path);

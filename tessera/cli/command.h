@@ -14,6 +14,7 @@ void add_inspect(CLI::App& app, int* exit_code);
 void add_plan(CLI::App& app, int* exit_code);
 void add_bench(CLI::App& app, int* exit_code);
 void add_train(CLI::App& app, int* exit_code);
+void add_evaluate(CLI::App& app, int* exit_code);
 void add_predict(CLI::App& app, int* exit_code);
 void add_data(CLI::App& app, int* exit_code);
 

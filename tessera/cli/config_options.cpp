@@ -7,11 +7,10 @@
 
 #include "tessera/cli/file_options.h"
 #include "tessera/config/config_layer.h"
+#include "tessera/job/run_source.h"
 
 namespace tessera::cli {
 namespace {
-
-using Given = std::vector<std::pair<std::string, std::string>>;
 
 /// The default as the help shows it: nothing where the help text says it, or where there is none.
 std::string default_text(const ConfigKey& key) {
@@ -70,7 +69,7 @@ std::string title(std::string table) {
 }
 
 void add_option(CLI::App& command, const ConfigKey& key, const std::string& name,
-                const std::string& group, Given* given) {
+                const std::string& group, std::vector<std::pair<std::string, std::string>>* given) {
   const auto take = [given, &key](const std::string& text) {
     given->emplace_back(key.option, text);
   };
@@ -99,13 +98,24 @@ void ConfigOptions::add_to(CLI::App& command, Keys keys) {
       add_option(command, key, key.old_option, /*group=*/"", &given_);
 }
 
-TrainConfig ConfigOptions::read() const {
-  TrainConfig config;
+TrainConfig ConfigOptions::read() const { return read_over({}, given_); }
+
+ConfigOptions::OfRun ConfigOptions::read_of_run() const {
+  Given given = given_;
+  const auto model = std::ranges::find(given, "MODEL", &Given::value_type::first);
+  if (model == given.end() || !names_a_run(model->second)) return {read(), ""};
+  const std::string run = model->second;
+  given.erase(model);
+  return {read_over(run_config(run), given), run};
+}
+
+TrainConfig ConfigOptions::read_over(TrainConfig config, const Given& given) const {
   if (!config_file_.empty()) apply_layer(config, read_config_file(config_file_));
   ConfigLayer command_line;
-  for (const auto& [option, text] : given_) command_line.push_back(config_option(option, text));
+  for (const auto& [option, text] : given) command_line.push_back(config_option(option, text));
   apply_layer(config, command_line);
-  check_file_options([&](const std::string& option) { return text_of(option, config); });
+  check_file_options(command_->get_name(),
+                     [&](const std::string& option) { return text_of(option, config); });
   return config;
 }
 

@@ -24,14 +24,24 @@ class ConfigOptions {
   /// resolved().
   TrainConfig read() const;
 
+  /// The same where MODEL may be the folder of a run: what the run was told lies below the file and
+  /// the command line.
+  struct OfRun {
+    TrainConfig config;
+    std::string run;  // empty: MODEL is a model
+  };
+  OfRun read_of_run() const;
+
  private:
+  using Given = std::vector<std::pair<std::string, std::string>>;  // option, text
+  TrainConfig read_over(TrainConfig config, const Given& given) const;
   bool knows(const ConfigKey& key) const;
   std::string text_of(const std::string& option, const TrainConfig& config) const;
 
   CLI::App* command_ = nullptr;
   Keys keys_ = Keys::kJob;
   std::string config_file_;
-  std::vector<std::pair<std::string, std::string>> given_;  // option, text
+  Given given_;
 };
 
 }  // namespace tessera::cli

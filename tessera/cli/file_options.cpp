@@ -6,8 +6,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
+#include "tessera/config/train_config.h"
 #include "tessera/data/open.h"
 #include "tessera/import/import.h"
+#include "tessera/job/result_file.h"
 
 namespace tessera::cli {
 namespace {
@@ -20,6 +22,8 @@ enum class Role {
   kModel,      // a file, or a name of the zoo
   kData,       // files:images.npy,targets.npy or the like, or data that is made up
   kOutput,     // a file
+  kResult,     // a file of a prediction, or a folder of them with a slash at the end
+  kWeights,    // a file, with "best:" before it or not
   kRunFolder,  // a folder with files of fixed names
 };
 
@@ -27,6 +31,9 @@ struct FileOption {
   const char* option;
   Role role;
   const char* endings = "";  // of the formats that it is written in, with blanks between; none: any
+  const char* command = "";  // the one that means this by it; empty: all
+
+  bool is_of(const std::string& other) const { return *command == '\0' || command == other; }
 };
 
 constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
@@ -41,11 +48,13 @@ constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
                                        {"SPEC", Role::kData},
                                        {"--input-npy", Role::kInput},
                                        {"--target-npy", Role::kInputs},
-                                       {"--output", Role::kOutput, ".npy"},
-                                       {"--probabilities", Role::kOutput, ".npy"},
-                                       {"--raw", Role::kOutput, ".npy"},
+                                       {"--output", Role::kResult, "", "predict"},
+                                       {"--output", Role::kOutput, ".json .csv", "evaluate"},
+                                       {"--probabilities", Role::kResult},
+                                       {"--raw", Role::kResult},
                                        {"--picture", Role::kOutput, ".png"},
-                                       {"--save-weights", Role::kOutput, ".safetensors .pt"},
+                                       {"--overlay", Role::kOutput, ".png"},
+                                       {"--save-weights", Role::kWeights, ".safetensors .pt"},
                                        {"--dump-gradients", Role::kOutput, ".safetensors"},
                                        {"--trace", Role::kOutput},
                                        {"--write-plan", Role::kOutput},
@@ -92,6 +101,8 @@ void add(const FileOption& entry, const std::string& text, Files* files) {
       for (const std::string& path : paths_in_spec(text)) add_input(option, path, files);
       return;
     case Role::kOutput:
+    case Role::kResult:
+    case Role::kWeights:
       files->written.push_back({option, text, plain(text)});
       return;
     case Role::kRunFolder:
@@ -103,6 +114,11 @@ void add(const FileOption& entry, const std::string& text, Files* files) {
       files->kept.push_back({option, folder, plain(folder)});
       return;
   }
+}
+
+/// The file that an option names.
+std::string file_in(const FileOption& entry, const std::string& text) {
+  return entry.role == Role::kWeights ? weights_target(text).path : text;
 }
 
 bool lies_in(const fs::path& file, const fs::path& folder) {
@@ -124,7 +140,9 @@ void check_written(const NamedFile& file, const Files& files) {
 
 /// A name tells the format. One of another format would be a file that nobody can open.
 void check_ending(const FileOption& entry, const std::string& text) {
-  const std::vector<std::string> endings = split_text(entry.endings, ' ');
+  if (entry.role == Role::kResult && names_a_folder(text)) return;
+  const std::vector<std::string> endings =
+      entry.role == Role::kResult ? result_endings() : split_text(entry.endings, ' ');
   if (text.empty() || std::ranges::any_of(endings, [&](const std::string& ending) {
         return text.ends_with(ending);
       }))
@@ -140,10 +158,13 @@ std::string given_text(const CLI::App& command, const std::string& option) {
   return found != nullptr && !found->results().empty() ? found->results().back() : "";
 }
 
-void check_file_options(const TextOfOption& text_of) {
+void check_file_options(const std::string& command, const TextOfOption& given_text_of) {
+  const auto text_of = [&](const FileOption& entry) {
+    return entry.is_of(command) ? file_in(entry, given_text_of(entry.option)) : "";
+  };
   Files files;
   for (const FileOption& entry : kFileOptions)
-    if (const std::string text = text_of(entry.option); !text.empty()) add(entry, text, &files);
+    if (const std::string text = text_of(entry); !text.empty()) add(entry, text, &files);
   for (auto file = files.written.begin(); file != files.written.end(); ++file) {
     check_written(*file, files);
     for (auto other = files.written.begin(); other != file; ++other)
@@ -151,7 +172,7 @@ void check_file_options(const TextOfOption& text_of) {
         throw_error<InvalidInput>("[{}] {} is written by {}, too, as {}; give each its own file",
                                   file->option, file->text, other->option, other->text);
   }
-  for (const FileOption& entry : kFileOptions) check_ending(entry, text_of(entry.option));
+  for (const FileOption& entry : kFileOptions) check_ending(entry, text_of(entry));
 }
 
 }  // namespace tessera::cli

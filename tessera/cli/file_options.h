@@ -17,7 +17,7 @@ std::string given_text(const CLI::App& command, const std::string& option);
 
 /// Throws InvalidInput, naming both options, where two of them lead to one file: also through
 /// links, or spelled in two ways; and where one has an ending that is not supported. Nothing is
-/// read or written.
-void check_file_options(const TextOfOption& text_of);
+/// read or written. Some options mean different files in different commands.
+void check_file_options(const std::string& command, const TextOfOption& text_of);
 
 }  // namespace tessera::cli

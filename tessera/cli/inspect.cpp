@@ -144,7 +144,8 @@ void add_inspect(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<Options>();
   add_options(*command, options.get());
   command->callback([command, options, exit_code] {
-    check_file_options([&](const std::string& option) { return given_text(*command, option); });
+    check_file_options(command->get_name(),
+                       [&](const std::string& option) { return given_text(*command, option); });
     *exit_code = run(*options);
   });
 }

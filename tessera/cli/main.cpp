@@ -50,6 +50,7 @@ int run_program(int argc, char** argv) {
   cli::add_plan(app, &exit_code);
   cli::add_bench(app, &exit_code);
   cli::add_train(app, &exit_code);
+  cli::add_evaluate(app, &exit_code);
   cli::add_predict(app, &exit_code);
   cli::add_data(app, &exit_code);
   const std::vector<std::string> words = cli::command_line_words(argc, argv);

@@ -45,10 +45,12 @@ Keys model_keys() {
       key("--freeze", "freeze",
           "weights that stay as they are, by patterns of their names: enc1.*,*.norm?.*",
           &Config::freeze),
-      conduct(key("--save-weights", "save_weights",
-                  "file for the weights at the end: .safetensors, or .pt for the whole model, as "
-                  "torch.jit.load takes it",
-                  &Config::save_weights))};
+      conduct(
+          key("--save-weights", "save_weights",
+              "file for the weights at the end: .safetensors, or .pt for the whole model, as "
+              "torch.jit.load takes it; best:FILE for those of the best validation, best alone for "
+              "best.safetensors in the run's folder",
+              &Config::save_weights))};
 }
 
 Keys data_keys() {
@@ -150,7 +152,7 @@ Keys train_keys() {
       conduct(key("--dump-gradients", "dump_gradients",
                   "safetensors file for the gradients of the run's first step",
                   &Config::dump_gradients)),
-      one_of({"loss", "accuracy", "mean_iou", "dice"},
+      one_of({"loss", "accuracy", "top5", "mean_iou", "dice"},
              key("--monitor", "monitor",
                  "the validation metric that decides which checkpoint is best", &Config::monitor)),
       below(0, 1,

@@ -23,6 +23,30 @@ Json as_json(const ConfigValue& value) {
       value);
 }
 
+/// None where the JSON is not of the key's type.
+std::optional<ConfigValue> recorded_value(const ConfigKey& key, const Json& json) {
+  static const TrainConfig defaults;
+  if (json.is_null() && std::holds_alternative<std::monostate>(key.get(defaults)))
+    return ConfigValue();
+  switch (key.type) {
+    case ConfigType::kFlag:
+      if (json.is_boolean()) return json.get<bool>();
+      break;
+    case ConfigType::kWhole:
+      if (json.is_number_integer()) return json.get<int64_t>();
+      break;
+    case ConfigType::kReal:
+      if (json.is_number()) return json.get<double>();
+      break;
+    case ConfigType::kText:
+    case ConfigType::kSizes:
+    case ConfigType::kGrids:
+      if (json.is_string()) return json.get<std::string>();
+      break;
+  }
+  return std::nullopt;
+}
+
 /// Null where a configuration of an earlier version, or a damaged one, does not have it.
 const Json* member(const Json& json, const std::string& table, const std::string& name) {
   const auto found = json.find(table);
@@ -109,6 +133,29 @@ std::string to_json(const TrainConfig& config) {
   Json json;
   for (const ConfigKey& key : config_keys()) json[key.table][key.name] = as_json(key.get(config));
   return json_text(json);
+}
+
+TrainConfig config_from_json(const std::string& text) {
+  const Json json = parse_ordered_json(text);
+  TrainConfig config;
+  for (const ConfigKey& key : config_keys()) {
+    const Json* const recorded = member(json, key.table, key.name);
+    if (recorded == nullptr) continue;
+    const std::string place = fmt::format("[{}] {}", key.table, key.name);
+    const std::optional<ConfigValue> value = recorded_value(key, *recorded);
+    if (!value)
+      throw_error<InvalidInput>("{} is {}, which is not of its type", place, shown(*recorded));
+    check(key, *value, place);
+    key.set(config, *value);
+  }
+  return config;
+}
+
+WeightsTarget weights_target(const std::string& save_weights) {
+  const std::string best = "best";
+  if (save_weights == best) return {true, ""};
+  if (save_weights.starts_with(best + ":")) return {true, save_weights.substr(best.size() + 1)};
+  return {false, save_weights};
 }
 
 std::vector<std::string> changed_settings(const std::string& before, const TrainConfig& now) {

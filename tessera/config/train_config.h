@@ -99,6 +99,18 @@ void check_job_config(const JobConfig& config);
 /// One object per table, for run.json; null where nothing is set.
 std::string to_json(const TrainConfig& config);
 
+/// What to_json() wrote. What an earlier version did not write has its default. Throws InvalidInput
+/// for what no version could have written.
+TrainConfig config_from_json(const std::string& json);
+
+/// --save-weights: a file for the weights at the end, or "best" or "best:FILE" for those of the
+/// best validation.
+struct WeightsTarget {
+  bool best = false;
+  std::string path;  // empty: best.safetensors in the run's folder
+};
+WeightsTarget weights_target(const std::string& save_weights);
+
 /// Which keys that change a run's numbers (ConfigEffect) were different in `before`, a text of
 /// to_json(): "--learning-rate was 0.01, is 0.1". What an earlier version did not write counts as
 /// the default, and a text that is not a configuration has no differences.

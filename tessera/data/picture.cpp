@@ -99,6 +99,25 @@ Canvas picture_of_classes(const at::Tensor& labels) {
   return canvas;
 }
 
+Canvas overlay_of(const at::Tensor& image, const at::Tensor& labels) {
+  Canvas canvas = picture_of(image);
+  const at::Tensor host = labels.to(at::kCPU, at::kLong).contiguous();
+  TESSERA_CHECK(
+      host.dim() == 2 && host.size(0) == canvas.height() && host.size(1) == canvas.width(),
+      "classes of shape {}", to_string(labels.sizes().vec()));
+  const int64_t* data = host.data_ptr<int64_t>();
+  for (int64_t i = 0; i < host.numel(); ++i) {
+    if (data[i] == 0) continue;
+    const int64_t x = i % canvas.width(), y = i / canvas.width();
+    const Colour below = canvas.at(x, y), above = class_colour(data[i]);
+    const auto half = [](uint8_t a, uint8_t b) { return static_cast<uint8_t>((a + b) / 2); };
+    canvas.set(
+        x, y,
+        {half(below.red, above.red), half(below.green, above.green), half(below.blue, above.blue)});
+  }
+  return canvas;
+}
+
 Canvas side_by_side(const std::vector<Panel>& panels, const PanelOptions& options) {
   TESSERA_CHECK(!panels.empty() && options.zoom >= 1, "{} panels, zoom {}", panels.size(),
                 options.zoom);

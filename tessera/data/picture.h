@@ -31,6 +31,9 @@ Canvas picture_of(const at::Tensor& image);
 /// `labels` is height x width, integers.
 Canvas picture_of_classes(const at::Tensor& labels);
 
+/// The image, with half of the colour of its class over every pixel whose class is not 0.
+Canvas overlay_of(const at::Tensor& image, const at::Tensor& labels);
+
 struct Panel {
   std::string caption;
   Canvas picture;

@@ -1,7 +1,10 @@
 #include "tessera/job/class_weights.h"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "tessera/base/text.h"
+#include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/data/in_parallel.h"
 #include "tessera/data/label_counts.h"
 #include "tessera/graph/transform.h"
@@ -32,6 +35,17 @@ Graph with_class_weights(const Graph& graph, const TrainConfig& config,
   losses.class_weights = weights;
   add_losses(weighted, losses);
   return weighted;
+}
+
+std::vector<double> recorded_class_weights(const std::string& checkpoint) {
+  std::vector<double> weights;
+  if (!std::filesystem::is_directory(checkpoint)) return weights;
+  const Metadata metadata = read_state_file(checkpoint).state.metadata;
+  const auto found = metadata.find("class_weights");
+  if (found == metadata.end()) return weights;
+  for (const std::string& word : split_text(found->second, '/'))
+    if (const auto weight = read_number<double>(word)) weights.push_back(*weight);
+  return weights;
 }
 
 }  // namespace tessera

@@ -19,4 +19,8 @@ std::vector<double> counted_class_weights(const Job& job, const TrainConfig& con
 Graph with_class_weights(const Graph& graph, const TrainConfig& config,
                          const std::vector<double>& weights);
 
+/// Those that a run has counted, by one of its checkpoints; empty where the path is not one, or the
+/// run had counted none.
+std::vector<double> recorded_class_weights(const std::string& checkpoint);
+
 }  // namespace tessera

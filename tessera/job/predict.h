@@ -9,19 +9,31 @@
 
 #include "tessera/data/dataset.h"
 #include "tessera/job/job.h"
+#include "tessera/train/predictor.h"
 
 namespace tessera {
 
-/// Paths; empty where a result is not wanted.
+/// Paths of results name a file for all samples or, with a slash at the end, a folder with a file
+/// for each (result_file.h); empty where a result is not wanted.
 struct PredictRequest {
   std::string weights = {};  // safetensors file or checkpoint folder; empty: the model file's own
-  std::string classes = {};  // class maps, N x space (.npy)
-  std::string probabilities = {};  // N x classes x space (.npy)
-  std::string raw = {};            // the first output as it is, N x channels x space (.npy)
+  std::string classes = {};  // class maps, N x space
+  std::string probabilities = {};  // N x classes x space
+  std::string raw = {};            // the first output as it is, N x channels x space
+  std::string ending = ".npy";     // of the files in a folder
+  bool flips = false;              // means over the image and its mirror images
+  /// Classes of which only the largest connected component is kept in class maps: "all" but the
+  /// first, or numbers with commas between them; empty: none.
+  std::string largest_component = {};
+  Shape window = {};  // the largest part of an image seen at once; empty: as memory has it
 };
 
-/// Runs on the job's ranks (see run.h). Labels of the data set are not read. Throws InvalidInput
-/// where there are no weights, or nothing is wanted.
+/// One size of images, that of the job. Runs on the job's ranks (see run.h). Labels of the data set
+/// are not read. Throws InvalidInput where there are no weights, or nothing is wanted.
 void predict(const Job& job, const Dataset& data, const PredictRequest& request);
+
+/// Images of any sizes: for each, the network is made again for that size, on the same placement.
+/// An image that does not fit into memory is seen by windows (windows.h), which changes no number.
+void predict(const JobConfig& config, const Dataset& data, const PredictRequest& request);
 
 }  // namespace tessera

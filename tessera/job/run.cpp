@@ -94,7 +94,7 @@ Job resolve_training(const TrainConfig& config) {
   check_ignored_label(config.loss);
   Job job = resolve_job(config);
   if (!config.freeze.empty()) job.model.graph = freeze(job.graph(), config.freeze);
-  check_weights_path(config.save_weights, job.model);
+  check_weights_path(weights_target(config.save_weights).path, job.model);
   return job;
 }
 
@@ -114,8 +114,9 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   TrainingJob training = prepare_training(of_job, graph, job.plan, job.real, std::move(data));
   training.class_weights = weights;
   training.ties = job.model.ties;
-  training.write_weights = [&](const std::vector<at::Tensor>& values, int64_t steps) {
-    save_model_weights(config.save_weights, job.model, values, steps);
+  training.write_weights = [&](const std::string& path, const std::vector<at::Tensor>& values,
+                               int64_t steps) {
+    save_model_weights(path, job.model, values, steps);
   };
   const Where where = where_ranks_live(job);
   const Forecast step = forecast_within_limits(job, *training.micro_steps.back(), where);

@@ -4,6 +4,9 @@
 // pieces, batches and ranks (whole numbers below 2^53 are exact in doubles), so that the scores do
 // not depend on the placement.
 //
+// Which of the scores are shown depends on the targets: a classifier has no IoU, and numbers to be
+// met have none of them.
+//
 // Example:
 //   ConfusionCounts counts(num_classes);
 //   counts.add_logits(executor.result(logits), labels, ignore_index);   // for each owned piece
@@ -14,7 +17,10 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tessera {
@@ -49,16 +55,44 @@ class ConfusionCounts {
   std::vector<int64_t> counts_;
 };
 
-/// With TP, FP and FN of a class: IoU = TP / (TP + FP + FN), Dice = 2 TP / (2 TP + FP + FN). A
-/// class that is neither in the truth nor in the prediction has neither: its entry is NaN, and it
-/// does not count in the means. Where no pixel counts at all, everything is NaN.
+/// Of the images in `logits` (batch x classes), those whose label is among the `most` largest
+/// logits, where ties go to the lower class and NaN is the largest, as in ConfusionCounts. Ignored
+/// labels do not count.
+int64_t count_among_largest(const at::Tensor& logits, const at::Tensor& labels,
+                            int64_t ignore_index, int64_t most);
+
+/// With TP, FP and FN of a class: IoU = TP / (TP + FP + FN), Dice = 2 TP / (2 TP + FP + FN),
+/// precision = TP / (TP + FP), recall = TP / (TP + FN). A score of a class whose denominator is 0
+/// is NaN, and does not count in the means: a class that is neither in the truth nor in the
+/// prediction has none at all. Where no pixel counts, everything is NaN.
 struct Scores {
   double accuracy = 0;
+  double top5 = std::numeric_limits<double>::quiet_NaN();  // NaN: not counted
   double mean_iou = 0;
   double mean_dice = 0;
-  std::vector<double> iou;   // per class
-  std::vector<double> dice;  // per class
+  double mean_precision = 0;
+  double mean_recall = 0;
+  std::vector<double> iou = {};  // per class, and so are the others
+  std::vector<double> dice = {};
+  std::vector<double> precision = {};
+  std::vector<double> recall = {};
 };
-Scores scores(const ConfusionCounts& counts);
+/// `top5_hits`: of as many images as the counts have.
+Scores scores(const ConfusionCounts& counts, std::optional<int64_t> top5_hits = std::nullopt);
+
+/// What the targets of a data set are.
+enum class ScoredTask { kNumbers, kImageClasses, kPixelClasses };
+
+/// A score as files and as people call it.
+struct ScoreName {
+  const char* name;
+  const char* words;
+  double Scores::*value;
+};
+/// Those that make sense, in the order in which they are shown. Of five classes or fewer, all
+/// labels are among the first five.
+std::vector<ScoreName> scores_of(ScoredTask task, int64_t num_classes);
+/// All of them, of any targets.
+const std::vector<ScoreName>& all_scores();
 
 }  // namespace tessera

@@ -57,8 +57,9 @@ std::string keep_rows(const std::string& text, const std::string& head, int64_t 
     const std::string row = text.substr(begin, end - begin);
     if (line == 1 && row != head)
       throw_error<InvalidInput>(
-          "[metrics] {} has the columns {}, this run writes {}; give another run folder, or remove "
-          "the file",
+          "[metrics] {} has the columns {}, this run writes {}: an earlier version wrote others, "
+          "and "
+          "so does other data; move the file away, and the run goes on in a new one",
           path, excerpt(row), head);
     if (line == 1) continue;
     const int64_t step = step_of(row, path, line);

@@ -7,26 +7,83 @@
 //   Program program = lowering.program(rank);
 //   ParameterStore parameters(graph, program.parameters, seed, at::kFloat);
 //   load_weights("w.safetensors", graph, parameters.values());
-//   predict(lowering, program, *data, &parameters, &transport, at::kFloat,
-//           [&](int64_t batch, const Box& box, const at::Tensor& logits) { ... });
+//   Predictor predictor(lowering, std::move(program), &parameters, &transport, at::kFloat);
+//   predictor.run(*data, {}, [&](int64_t batch, const Box& box, const PredictedBox& part) { ... });
 
 #include <functional>
 
 #include "tessera/data/dataset.h"
 #include "tessera/lower/lower.h"
 #include "tessera/runtime/executor.h"
+#include "tessera/train/flips.h"
 
 namespace tessera {
 
-/// Takes the logits of a box (batch x classes x space) of one batch.
-using TakeLogits = std::function<void(int64_t batch, const Box& box, const at::Tensor& logits)>;
+/// A part of an image that the network sees at once, and what is kept of its output there.
+struct ImageWindow {
+  Box seen;  // of the image's space, as large as the network's input
+  Box kept;  // of the output's space, which is the image's; inside `seen`
+};
+
+struct PredictOptions {
+  /// Empty: an image is seen whole. Windows are for outputs of the image's size.
+  std::vector<ImageWindow> windows = {};
+  /// Outputs are means over the image and all that it becomes by turning it round: 4 of a 2-D
+  /// image.
+  bool flips = false;
+  bool probabilities = false;  // wanted
+};
+
+/// Batch x channels x space.
+struct PredictedBox {
+  at::Tensor raw;            // the first output as it is
+  at::Tensor probabilities;  // by softmax, or of one channel by the logistic function
+};
+
+/// Takes what was predicted for a box of one batch, in coordinates of the whole output.
+using TakePrediction =
+    std::function<void(int64_t batch, const Box& box, const PredictedBox& predicted)>;
+
+/// Called on all ranks when a window is done, with what each of them has kept of it.
+using AfterWindow = std::function<void(const std::vector<Piece>& kept)>;
 
 /// The forward step of a graph, with running statistics.
 Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real);
 
-/// Collective over all ranks, each with its own program. Labels are not read.
-void predict(const Lowering& lowering, Program program, const Dataset& data,
-             ParameterStore* parameters, Transport* transport, at::ScalarType real,
-             const TakeLogits& take);
+at::Tensor probabilities_of(const at::Tensor& logits);
+/// Of the most probable class; one channel tells two classes apart: yes where it is positive.
+at::Tensor classes_of_logits(const at::Tensor& logits);
+at::Tensor classes_of_probabilities(const at::Tensor& probabilities);
+
+class Predictor {
+ public:
+  /// All but the program outlive it.
+  Predictor(const Lowering& lowering, Program program, ParameterStore* parameters,
+            Transport* transport, at::ScalarType real);
+
+  Transport& transport() const { return *transport_; }
+  int64_t batch_size() const;
+  int64_t num_batches(const Dataset& data) const;
+  /// All batches. Collective over all ranks. Labels are not read.
+  void run(const Dataset& data, const PredictOptions& options, const TakePrediction& take);
+  /// The same of one batch.
+  void run_batch(const Dataset& data, int64_t batch, const PredictOptions& options,
+                 const TakePrediction& take, const AfterWindow& after_window = {});
+
+ private:
+  struct Outputs {
+    PieceTensors raw, probabilities;
+  };
+  Outputs see(const Dataset& data, int64_t batch, const ImageWindow& window, FlippedAxes axes,
+              bool probabilities);
+  Outputs see_from_all_sides(const Dataset& data, int64_t batch, const ImageWindow& window,
+                             const PredictOptions& options);
+  const Layout& output_layout() const;
+  Box kept_box(int piece, const ImageWindow& window) const;
+
+  const Lowering& lowering_;
+  Transport* transport_;
+  Executor executor_;
+};
 
 }  // namespace tessera

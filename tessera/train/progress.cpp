@@ -80,15 +80,17 @@ void Progress::finish() {
 }
 
 void Progress::remember(double now, const ProgressUpdate& update) {
-  marks_.push_back({now, update.step, marks_.back().pixels + update.pixels});
+  marks_.push_back({now, update.step, marks_.back().amount + update.amount});
   if (marks_.size() > kWindow + 1) marks_.pop_front();
 }
 
 std::string Progress::speed() const {
   const double seconds = marks_.back().seconds - marks_.front().seconds;
-  const auto pixels = static_cast<double>(marks_.back().pixels - marks_.front().pixels);
-  if (seconds <= 0) return "? px/s";
-  double rate = pixels / seconds;
+  const auto amount = static_cast<double>(marks_.back().amount - marks_.front().amount);
+  const bool images = options_.unit == ProgressUnit::kImages;
+  if (seconds <= 0) return images ? "? images/s" : "? px/s";
+  double rate = amount / seconds;
+  if (images) return fmt::format("{:.{}f} images/s", rate, rate < 100 ? 1 : 0);
   static const char* const units[] = {"px/s", "kpx/s", "Mpx/s", "Gpx/s", "Tpx/s"};
   int unit = 0;
   while (rate >= 1000 && unit < 4) {

@@ -11,7 +11,7 @@
 //
 // Example:
 //   Progress progress({.style = progress_style(rank), .total_steps = 400, .num_epochs = 10});
-//   progress.show({.epoch = 3, .step = 120, .loss = 0.43, .learning_rate = 0.01, .pixels = 4096});
+//   progress.show({.epoch = 3, .step = 120, .loss = 0.43, .learning_rate = 0.01, .amount = 4096});
 //   progress.say("checkpoint written");
 //   progress.finish();
 
@@ -29,11 +29,15 @@ enum class ProgressStyle { kTerminal, kLines, kSilent };
 /// Of stderr on this rank: silent but on rank 0, a terminal only where control characters work.
 ProgressStyle progress_style(int rank);
 
+/// What the speed is told in: pixels, or images where each has one label.
+enum class ProgressUnit { kPixels, kImages };
+
 struct ProgressOptions {
   ProgressStyle style = ProgressStyle::kSilent;
   int64_t first_step = 0;  // steps done before this run: it was resumed
   int64_t total_steps = 0;
   int64_t num_epochs = 0;
+  ProgressUnit unit = ProgressUnit::kPixels;
   double line_seconds = 10;              // between plain lines, at least
   double redraw_seconds = 0.1;           // between redrawn ones
   std::ostream* stream = nullptr;        // none: stderr
@@ -47,7 +51,7 @@ struct ProgressUpdate {
   int64_t step = 0;   // steps done
   double loss = 0;
   double learning_rate = 0;
-  int64_t pixels = 0;  // of this step, over all ranks
+  int64_t amount = 0;  // pixels or images of this step, over all ranks
 };
 
 class Progress {
@@ -64,7 +68,7 @@ class Progress {
   struct Mark {
     double seconds;
     int64_t step;
-    int64_t pixels;  // since the run began
+    int64_t amount;  // since the run began
   };
   void remember(double now, const ProgressUpdate& update);
   std::string speed() const;

@@ -64,6 +64,29 @@ std::string short_name(const std::string& model) {
 
 }  // namespace
 
+bool is_run_folder(const std::string& path) {
+  std::error_code unreadable;
+  return std::filesystem::exists(std::filesystem::path(path) / "run.json", unreadable);
+}
+
+TrainConfig config_of_run(const std::string& folder) {
+  const std::string path = (std::filesystem::path(folder) / "run.json").string();
+  const std::string text = read_text(path, "run.json");
+  try {
+    const Json json = parse_ordered_json(text);
+    if (!json.is_object() || !json.contains("config"))
+      throw_error<InvalidInput>("it has no \"config\"");
+    return config_from_json(json["config"].dump());
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>(
+        "[run.json] {} does not say how the run was configured: {}; a start that resumes the run "
+        "writes it anew",
+        path, cut_short(error.what()));
+  }
+}
+
+std::string checkpoints_of_run(const std::string& folder) { return folder + "/checkpoints"; }
+
 std::string new_run_folder(const std::string& model) {
   const std::string parent = "runs";
   const std::string name =
@@ -108,10 +131,7 @@ std::string RunFolder::file(const std::string& name) const {
   return (std::filesystem::path(path_) / name).string();
 }
 
-bool RunFolder::holds_run() const {
-  std::error_code unreadable;  // counts as absent: writing will say why
-  return std::filesystem::exists(file("run.json"), unreadable);
-}
+bool RunFolder::holds_run() const { return is_run_folder(path_); }
 
 void RunFolder::write_description(const RunDescription& description) const {
   Json json = describe(description);

@@ -49,6 +49,15 @@ class RunFolder {
   std::string path_;
 };
 
+/// Whether a run was described in a folder.
+bool is_run_folder(const std::string& path);
+
+/// The configuration of the run in a folder. Throws InvalidInput where run.json does not hold one.
+TrainConfig config_of_run(const std::string& folder);
+
+/// The folder of a run's checkpoints.
+std::string checkpoints_of_run(const std::string& folder);
+
 /// Makes a folder for a new run and returns its path: runs/<model>-<date>-<n>, the first n from 1
 /// that nobody has, whoever else asks at the same time. Of a model file the name without its ending
 /// counts, of a zoo model the one without its options.

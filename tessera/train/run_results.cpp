@@ -18,11 +18,11 @@ double real_member(const nlohmann::json& object, const char* name) {
 ValidationResult validation_in(const nlohmann::json& object) {
   ValidationResult result;
   result.loss = real_member(object, "loss");
-  result.has_scores = object.contains("accuracy");
-  if (!result.has_scores) return result;
-  result.scores.accuracy = real_member(object, "accuracy");
-  result.scores.mean_iou = real_member(object, "mean_iou");
-  result.scores.mean_dice = real_member(object, "dice");
+  for (const ScoreName& score : all_scores()) {
+    if (!object.contains(score.name)) continue;
+    result.names.push_back(score);
+    result.scores.*score.value = real_member(object, score.name);
+  }
   return result;
 }
 
@@ -32,10 +32,8 @@ std::string to_json(const RunResults& results) {
   nlohmann::json json{{"loss", results.loss}};
   if (!results.validation) return json_text(json);
   nlohmann::json& validation = json["validation"] = {{"loss", results.validation->loss}};
-  if (results.validation->has_scores)
-    validation.update({{"accuracy", results.validation->scores.accuracy},
-                       {"mean_iou", results.validation->scores.mean_iou},
-                       {"dice", results.validation->scores.mean_dice}});
+  for (const ScoreName& score : results.validation->names)
+    validation[score.name] = results.validation->scores.*score.value;
   return json_text(json);
 }
 

@@ -15,8 +15,8 @@ struct RunResults {
   std::optional<ValidationResult> validation;  // the last one
 };
 
-/// An object with "loss" and, where there was a validation, "validation": its "loss" and, of
-/// labels, "accuracy", "mean_iou" and "dice". Numbers that are not finite are null.
+/// An object with "loss" and, where there was a validation, "validation": its "loss" and the scores
+/// that it has (all_scores()). Numbers that are not finite are null.
 std::string to_json(const RunResults& results);
 
 /// What to_json() wrote; scores of single classes are not in it. Throws InvalidInput for another

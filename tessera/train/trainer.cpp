@@ -71,6 +71,15 @@ Executor& Trainer::executor_of(int64_t batch) const {
   return *executors[batch % job_.config.accumulation];
 }
 
+std::vector<ScoreName> Trainer::scores_shown() const {
+  return scores_of(scored_task(*job_.train_set), num_classes(job_.graph));
+}
+
+double Trainer::seconds() const {
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now() - started_;
+  return seconds_before_ + now.count();
+}
+
 double Trainer::learning_rate() const {
   if (!plateau_) return learning_rate_.at(step_);
   return warmed_up(plateau_->rate(), step_, job_.config.warmup_steps);
@@ -206,11 +215,9 @@ std::string Trainer::bad_sample() {
 
 double Trainer::monitored() const {
   const ValidationResult& result = *outcome_.validation;
-  const std::string& monitor = job_.config.monitor;
-  return monitor == "loss"       ? result.loss
-         : monitor == "accuracy" ? result.scores.accuracy
-         : monitor == "dice"     ? result.scores.mean_dice
-                                 : result.scores.mean_iou;
+  for (const ScoreName& score : result.names)
+    if (job_.config.monitor == score.name) return result.scores.*score.value;
+  return result.loss;
 }
 
 void Trainer::validate() {
@@ -241,16 +248,14 @@ void Trainer::log_step(double loss) {
   const bool row_due = step_ == 1 || validated || step_ % job_.config.log_interval == 0;
   if (metrics_ && row_due) {
     std::vector<std::optional<double>> row{
-        static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), loss, last_learning_rate_};
-    row.push_back(gradient_norm_);
-    row.push_back(validated ? std::optional<double>(outcome_.validation->loss) : std::nullopt);
-    const auto score = [&](auto field) {
-      const bool has = validated && outcome_.validation->has_scores;
-      row.push_back(has ? std::optional<double>(field(*outcome_.validation)) : std::nullopt);
+        static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), seconds(), loss,
+        last_learning_rate_, gradient_norm_};
+    const auto add = [&](double number) {
+      row.push_back(validated ? std::optional<double>(number) : std::nullopt);
     };
-    score([](const ValidationResult& v) { return v.scores.accuracy; });
-    score([](const ValidationResult& v) { return v.scores.mean_iou; });
-    score([](const ValidationResult& v) { return v.scores.mean_dice; });
+    const ValidationResult none, &result = validated ? *outcome_.validation : none;
+    add(result.loss);
+    for (const ScoreName& score : scores_shown()) add(result.scores.*score.value);
     try {
       metrics_->append(step_, row);
     } catch (const InvalidInput& error) {
@@ -258,13 +263,14 @@ void Trainer::log_step(double loss) {
     }
   }
   if (!progress_) return;
-  const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();
-  int64_t pixels = 0;
+  int64_t amount = 0;
   for (int64_t micro = 1; micro <= job_.config.accumulation; ++micro)
-    pixels += batches().size_of(batch_of(0) - micro);
-  for (size_t axis = 2; axis < shape.size(); ++axis) pixels *= shape[axis];
+    amount += batches().size_of(batch_of(0) - micro);
+  const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();
+  if (scored_task(*job_.train_set) != ScoredTask::kImageClasses)
+    for (size_t axis = 2; axis < shape.size(); ++axis) amount *= shape[axis];
   progress_->show(
-      {(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, last_learning_rate_, pixels});
+      {(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, last_learning_rate_, amount});
 }
 
 }  // namespace tessera

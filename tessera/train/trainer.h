@@ -11,6 +11,7 @@
 //   });
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 
 #include "tessera/checkpoint/checkpoint.h"
@@ -68,6 +69,10 @@ class Trainer {
   Executor& executor_of(int64_t batch) const;
   /// Of the next step.
   double learning_rate() const;
+  /// Of the validations of this data.
+  std::vector<ScoreName> scores_shown() const;
+  /// That the run has taken, in all its starts together.
+  double seconds() const;
   /// The ranks that hold each parameter.
   const std::vector<Members>& holders() const { return job_.micro_steps[0]->holders(); }
 
@@ -81,6 +86,9 @@ class Trainer {
   TrainingState snapshot();
   void save_checkpoint(bool is_best);
   void finish_run();
+  void save_best_weights(const std::string& path);
+  void write_weights(const std::string& path, const std::vector<at::Tensor>& values,
+                     int64_t steps) const;
 
   // trainer.cpp: the loop
   using Executors = std::vector<std::shared_ptr<Executor>>;  // batches of one kind share theirs
@@ -124,6 +132,8 @@ class Trainer {
   std::vector<at::Tensor>
       good_buffers_;  // running statistics before the step, where on_nan is skip
   int64_t step_ = 0;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  double seconds_before_ = 0;  // of earlier starts, until the checkpoint that this one goes on from
   double gradient_norm_ = 0;
   double last_learning_rate_ = 0;  // of the last step
   bool improved_ = false;

@@ -17,13 +17,18 @@
 namespace tessera {
 namespace {
 
-const std::vector<std::string> kMetrics{"epoch",    "loss",     "learning_rate", "gradient_norm",
-                                        "val_loss", "accuracy", "mean_iou",      "dice"};
+std::vector<std::string> metrics_columns(const std::vector<ScoreName>& scores) {
+  std::vector<std::string> columns{"epoch",         "seconds",       "loss",
+                                   "learning_rate", "gradient_norm", "val_loss"};
+  for (const ScoreName& score : scores) columns.push_back(score.name);
+  return columns;
+}
 
 constexpr const char *kValidationsWithoutBest = "validations_without_best",
                      *kPlateauRate = "plateau_rate", *kPlateauBest = "plateau_best",
                      *kPlateauBad = "plateau_validations_without_best",
-                     *kClassWeights = "class_weights", *kIntensities = "intensities";
+                     *kClassWeights = "class_weights", *kIntensities = "intensities",
+                     *kSeconds = "seconds";
 
 /// "0.5/2/1", with all their digits.
 std::string slashed_digits(const std::vector<double>& numbers) {
@@ -96,8 +101,6 @@ RunResults results_in(const std::string& text, const std::string& checkpoint) {
   }
 }
 
-std::string store_folder(const std::string& run_folder) { return run_folder + "/checkpoints"; }
-
 }  // namespace
 
 /// Rank 0 decides which checkpoint, and says so to the others: all continue from the same one.
@@ -108,7 +111,7 @@ void Trainer::start_or_resume() {
     if (is_first()) path = claim_folder();
   });
   outcome_.folder = broadcast_text(*transport_, outcome_.folder);
-  if (!checkpoints_) checkpoints_.emplace(store_folder(outcome_.folder), 1);  // to read from
+  if (!checkpoints_) checkpoints_.emplace(checkpoints_of_run(outcome_.folder), 1);  // to read from
   path = broadcast_text(*transport_, path);
   std::vector<std::string> skipped;
   do_together(*transport_, [&] {
@@ -139,7 +142,8 @@ std::string Trainer::claim_folder() {
   outcome_.folder = config.folder.empty() ? new_run_folder(config.model) : config.folder;
   if (config.folder.empty()) print_error("run folder {}\n", outcome_.folder);
   folder_.emplace(outcome_.folder);
-  checkpoints_.emplace(store_folder(outcome_.folder), static_cast<int>(config.keep_checkpoints));
+  checkpoints_.emplace(checkpoints_of_run(outcome_.folder),
+                       static_cast<int>(config.keep_checkpoints));
   checkpoints_->claim();
   const std::optional<std::string> latest = checkpoints_->latest_valid();
   // Also where the run does not go on from it: a folder is one run, whose checkpoints fit together.
@@ -163,18 +167,21 @@ void Trainer::open_records(const std::string& resumed_from) {
       config_text(), to_json(job_.plan),       job_.plan.num_ranks(), transport_name_, config.seed,
       resumed,       to_json(job_.intensities)};
   folder_->write_description(description);
-  metrics_.emplace(folder_->file("metrics.csv"), kMetrics, resumed);
+  metrics_.emplace(folder_->file("metrics.csv"), metrics_columns(scores_shown()), resumed);
   ProgressOptions options;
   options.style = progress_style(transport_->rank());
   options.first_step = step_;
   options.total_steps = job_.total_steps;
+  if (scored_task(*job_.train_set) == ScoredTask::kImageClasses)
+    options.unit = ProgressUnit::kImages;
   options.num_epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
   progress_.emplace(options);
   if (!job_.class_weights.empty())
     progress_->say("class weights by the training labels: " + slashed_digits(job_.class_weights));
   if (resumed)
     progress_->say(fmt::format("resumed at step {} from {}", step_, resumed_from));
-  else if (config.resume == "auto" && !scan_checkpoints(store_folder(outcome_.folder)).empty())
+  else if (config.resume == "auto" &&
+           !scan_checkpoints(checkpoints_of_run(outcome_.folder)).empty())
     progress_->say("no checkpoint in the run folder can be used; the run starts anew");
 }
 
@@ -207,6 +214,7 @@ void Trainer::restore(const std::string& checkpoint) {
   if (const auto found = state.metadata.find("results"); found != state.metadata.end())
     static_cast<RunResults&>(outcome_) = results_in(found->second, checkpoint);
   if (!validator_) outcome_.validation.reset();  // a run that goes on elsewhere may have none
+  seconds_before_ = number_in<double>(state, kSeconds, checkpoint).value_or(0);
   step_ = state.step;
   outcome_.resumed_at = step_;
 }
@@ -229,6 +237,7 @@ TrainingState Trainer::snapshot() {
                     {"config", config_text()},
                     {"placement", to_json(job_.plan)},
                     {"results", to_json(static_cast<const RunResults&>(outcome_))},
+                    {kSeconds, fmt::format("{}", seconds())},
                     {kValidationsWithoutBest, std::to_string(early_stopping_.state().num_without)}};
   state.metadata[kIntensities] = to_json(job_.intensities);
   if (plateau_) describe_plateau(plateau_->state(), &state.metadata);
@@ -252,16 +261,37 @@ void Trainer::save_checkpoint(bool is_best) {
 void Trainer::finish_run() {
   outcome_.steps = step_;
   if (progress_) progress_->finish();
-  if (job_.config.save_weights.empty()) return;
+  const WeightsTarget target = weights_target(job_.config.save_weights);
+  if (target.best) return save_best_weights(target.path);
+  if (target.path.empty()) return;
   const WithAverages averages(*optimiser_, parameters_.values());
   const std::vector<at::Tensor> values = whole_parameters();
   do_together(*transport_, [&] {
-    if (!is_first()) return;
-    if (job_.write_weights)
-      job_.write_weights(values, step_);
-    else
-      save_weights(job_.config.save_weights, job_.graph, values);
+    if (is_first()) write_weights(target.path, values, step_);
   });
+}
+
+void Trainer::save_best_weights(const std::string& path) {
+  do_together(*transport_, [&] {
+    if (!is_first()) return;
+    const std::optional<std::string> best = checkpoints_->best();
+    if (!best)
+      throw_error<InvalidInput>(
+          "[--save-weights] {} has no best checkpoint: no validation gave a number; the weights at "
+          "the end are in {}",
+          outcome_.folder, outcome_.checkpoint);
+    const TrainingState state = checkpoints_->load(*best);
+    write_weights(path.empty() ? folder_->file("best.safetensors") : path,
+                  applied_weights(job_.graph, state), state.step);
+  });
+}
+
+void Trainer::write_weights(const std::string& path, const std::vector<at::Tensor>& values,
+                            int64_t steps) const {
+  if (job_.write_weights)
+    job_.write_weights(path, values, steps);
+  else
+    save_weights(path, job_.graph, values);
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include "tessera/train/training_job.h"
 
+#include <algorithm>
 #include <map>
 
 #include "tessera/augment/layout_changes.h"
@@ -55,10 +56,21 @@ void check_data(const Graph& graph, const Dataset& data) {
   if (wants_labels) check_labels(graph, wanted, data);
   Shape shape = wanted.shape();
   shape.erase(shape.begin());
-  if (data.target_shape() != shape)
+  if (const Shape held = data.target_shape_of(0); held != shape)
     throw_error<InvalidInput>(
         "[--data] a sample's target is {}, the model's output takes {}; give targets of that size",
-        to_string(data.target_shape()), to_string(shape));
+        to_string(held), to_string(shape));
+}
+
+void check_monitor(const std::string& monitor, ScoredTask task, int64_t num_classes) {
+  std::vector<std::string> legal{"loss"};
+  for (const ScoreName& score : scores_of(task, num_classes)) legal.push_back(score.name);
+  if (std::ranges::find(legal, monitor) != legal.end()) return;
+  const char* const targets = task == ScoredTask::kNumbers        ? "targets that are numbers"
+                              : task == ScoredTask::kImageClasses ? "labels per image"
+                                                                  : "labels per pixel";
+  throw_error<InvalidInput>("[--monitor] {} have no {}; use {}", targets, monitor,
+                            joined(legal, " or "));
 }
 
 /// At most three kinds of batches in a step: the first sets the gradients to zero, the last reduces
@@ -163,6 +175,11 @@ void check_image_shape(const Graph& graph, const Dataset& data) {
       to_string(data.image_shape_of(other)), to_string(wanted));
 }
 
+ScoredTask scored_task(const Dataset& data) {
+  if (data.real_targets()) return ScoredTask::kNumbers;
+  return data.per_pixel() ? ScoredTask::kPixelClasses : ScoredTask::kImageClasses;
+}
+
 int64_t num_classes(const Graph& graph) {
   const ValueType& output = graph.type(graph.outputs()[0]);
   return std::max<int64_t>(2, output.num_axes() > 1 ? output.channels() : 2);
@@ -232,9 +249,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.plan = plan;
   job.real = real;
   if (!data) data = open_training_data(config, graph);
-  if (data->real_targets() && config.monitor != "loss")
-    throw_error<InvalidInput>("[--monitor] targets that are numbers have no {}; use loss",
-                              config.monitor);
+  check_monitor(config.monitor, scored_task(*data), num_classes(graph));
   job.images = split_for_training(config, data);
   prepare_data(&job);
   const int64_t batch = graph.type(graph.inputs()[0]).batch();
@@ -242,6 +257,11 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
     throw_error<InvalidInput>(
         "[batches] {} cannot fill a batch of {}; use a smaller batch or more samples",
         counted(job.train_set->size(), "sample"), batch);
+  if (weights_target(config.save_weights).best && !job.validation_set)
+    throw_error<InvalidInput>(
+        "[--save-weights] best needs validation, and there is none; give --validation-fraction "
+        "0.1, "
+        "say, or the name of a file");
   job.micro_steps = lower_micro_steps(job, job.graph);
   job.partial_micro_steps = lower_partial_micro_steps(job);
   if (job.validation_set) lower_validation(&job);
@@ -253,6 +273,19 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
     throw_error<InvalidInput>("[--epochs] {} of {} are too many; use at most {}",
                               counted(epochs, "epoch"), counted(job.steps_per_epoch, "step"),
                               std::max<int64_t>(1, kMostCounted / job.steps_per_epoch));
+  return job;
+}
+
+TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,
+                               at::ScalarType real, std::shared_ptr<const Subset> data) {
+  TrainingJob job;
+  job.config = config;
+  job.graph = graph;
+  job.plan = plan;
+  job.real = real;
+  check_data(graph, *data);
+  job.validation_set = std::move(data);
+  lower_validation(&job);
   return job;
 }
 

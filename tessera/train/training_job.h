@@ -14,6 +14,7 @@
 #include "tessera/data/prefetch.h"
 #include "tessera/data/subset.h"
 #include "tessera/lower/lower.h"
+#include "tessera/train/metrics.h"
 
 namespace tessera {
 
@@ -33,8 +34,9 @@ struct TrainingJob {
   std::vector<double> class_weights;  // counted for the loss; a resumed run must have the same
   std::shared_ptr<const Lowering> partial_validation;  // of the last batch, where it is smaller
   std::map<std::string, std::string> ties;  // second names of tied parameters in weights files
-  /// Writes the weights that the run ends with to config.save_weights, after so many steps.
-  std::function<void(const std::vector<at::Tensor>& values, int64_t steps)> write_weights;
+  /// Writes weights after so many steps to a file, as --save-weights asks for it.
+  std::function<void(const std::string& path, const std::vector<at::Tensor>& values, int64_t steps)>
+      write_weights;
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;
 
@@ -59,6 +61,11 @@ DatasetSplit split_for_training(const TrainConfig& config, std::shared_ptr<const
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
                              at::ScalarType real, std::shared_ptr<const Dataset> data = nullptr);
 
+/// What of a job a Validator reads, for all samples of `data`. Throws InvalidInput where model and
+/// data do not fit each other.
+TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,
+                               at::ScalarType real, std::shared_ptr<const Subset> data);
+
 /// The field of the data set that an input of a graph takes. Programs name the values of their own,
 /// lowered graph.
 Field field_of(const Graph& graph, ValueId input);
@@ -68,6 +75,8 @@ std::vector<BatchBox> loads_of(const Graph& graph, const Program& program);
 
 /// Throws InvalidInput where the images are not of the size that the network takes.
 void check_image_shape(const Graph& graph, const Dataset& data);
+
+ScoredTask scored_task(const Dataset& data);
 
 /// The classes of the first output; one channel tells two classes apart: the score of "no" is 0.
 int64_t num_classes(const Graph& graph);

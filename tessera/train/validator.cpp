@@ -14,6 +14,7 @@ at::Tensor class_scores(const at::Tensor& logits) {
 Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport)
     : job_(job),
       loader_(job.validation_loader()),
+      names_(scores_of(scored_task(*job.validation_set), num_classes(job.validation->graph()))),
       transport_(transport),
       executor_(job.validation->graph(), job.validation->program(transport->rank()), parameters,
                 transport, {job.real}) {
@@ -34,22 +35,24 @@ void Validator::sum_over_ranks(std::vector<double>* numbers) {
   sum.finish();
 }
 
+bool Validator::counts_top5() const {
+  for (const ScoreName& name : names_)
+    if (name.value == &Scores::top5) return true;
+  return false;
+}
+
 /// The rank's own pixels of one batch, after a forward pass.
-ConfusionCounts Validator::count_batch(int64_t batch) {
+void Validator::count_batch(int64_t batch, ConfusionCounts* counts, int64_t* top5_hits) {
   const Graph& graph = job_.validation->graph();
-  ConfusionCounts counts(num_classes(graph));
   for (const Result& output : executor_.program().outputs) {
     if (output.value != graph.outputs()[0]) continue;
-    Box labels_box = output.view.box;  // without the classes
-    std::vector<Range> ranges;
-    for (int axis = 0; axis < labels_box.num_axes(); ++axis)
-      if (axis != 1) ranges.push_back(labels_box[axis]);
-    labels_box = Box(ranges);
+    const Box labels_box = without_axis(output.view.box, 1);
     at::Tensor labels = at::empty(labels_box.shape(), at::kLong);
     loader_.load({Field::kTargets, labels_box}, batch, labels);
-    counts.add_logits(class_scores(executor_.result(output)), labels, kIgnoreLabel);
+    const at::Tensor logits = class_scores(executor_.result(output));
+    counts->add_logits(logits, labels, kIgnoreLabel);
+    if (counts_top5()) *top5_hits += count_among_largest(logits, labels, kIgnoreLabel, 5);
   }
-  return counts;
 }
 
 /// The batch's loss; the outputs stay in the executor.
@@ -67,7 +70,7 @@ double Validator::run_batch(int64_t batch) {
 }
 
 /// A batch's loss is the mean over its samples.
-double Validator::mean_loss() {
+ValidationResult Validator::mean_loss() {
   const BatchPlan& plan = loader_.plan();
   double sum = 0, samples = 0;
   for (int64_t batch = 0; batch < plan.batches_per_epoch(); ++batch) {
@@ -77,33 +80,48 @@ double Validator::mean_loss() {
   }
   executor_.release();
   if (partial_executor_) partial_executor_->release();
-  return sum / samples;
+  ValidationResult result;
+  result.loss = sum / samples;
+  result.weight = samples;
+  return result;
 }
 
 ValidationResult Validator::run() {
-  if (loader_.is_real(Field::kTargets)) return {mean_loss(), false, {NAN, NAN, NAN, {}, {}}};
-  ConfusionCounts all(num_classes(job_.validation->graph()));
-  double loss_sum = 0, weight_sum = 0;
+  if (loader_.is_real(Field::kTargets)) return mean_loss();
+  ValidationResult result;
+  result.names = names_;
+  result.counts.emplace(num_classes(job_.validation->graph()));
+  double loss_sum = 0;
   for (int64_t batch = 0; batch < loader_.plan().batches_per_epoch(); ++batch) {
     const double loss = run_batch(batch);
-    ConfusionCounts counts = count_batch(batch);
+    ConfusionCounts counts(result.counts->num_classes());
+    int64_t top5_hits = 0;
+    count_batch(batch, &counts, &top5_hits);
     std::vector<double> numbers = counts.as_doubles();
+    numbers.push_back(static_cast<double>(top5_hits));
     sum_over_ranks(&numbers);
+    result.top5_hits += static_cast<int64_t>(numbers.back());
+    numbers.pop_back();
     counts.assign(numbers);
-    all.add(counts);
+    result.counts->add(counts);
     // A batch's loss is the mean over its labels; one without labels has none.
     const double weight = static_cast<double>(counts.total());
     if (weight > 0) loss_sum += weight * loss;
-    weight_sum += weight;
+    result.weight += weight;
   }
   executor_.release();  // the logits would stay beside the next training steps
-  return {weight_sum > 0 ? loss_sum / weight_sum : NAN, true, scores(all)};
+  result.loss = result.weight > 0 ? loss_sum / result.weight : NAN;
+  result.scores =
+      scores(*result.counts, counts_top5() ? std::optional(result.top5_hits) : std::nullopt);
+  return result;
 }
 
 std::string to_string(const ValidationResult& result) {
-  if (!result.has_scores) return fmt::format("loss {:.6g}", result.loss);
-  return fmt::format("loss {:.4f}, accuracy {:.3f}, mean IoU {:.3f}, Dice {:.3f}", result.loss,
-                     result.scores.accuracy, result.scores.mean_iou, result.scores.mean_dice);
+  if (result.names.empty()) return fmt::format("loss {:.6g}", result.loss);
+  std::string text = fmt::format("loss {:.4f}", result.loss);
+  for (const ScoreName& name : result.names)
+    text += fmt::format(", {} {:.3f}", name.words, result.scores.*name.value);
+  return text;
 }
 
 }  // namespace tessera

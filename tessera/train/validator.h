@@ -12,11 +12,15 @@ namespace tessera {
 
 struct ValidationResult {
   double loss = 0;
-  bool has_scores = true;  // there are none of targets that are numbers
-  Scores scores;
+  std::vector<ScoreName> names = {};  // of the scores that make sense; of numbers there are none
+  Scores scores = {};
+  std::optional<ConfusionCounts> counts = {};  // of labels; a result from a file has none
+  int64_t top5_hits = 0;
+  double weight = 0;  // of the loss among those of other samples
 };
 
-/// "loss 0.1234, accuracy 0.900, mean IoU 0.800, Dice 0.850".
+/// "loss 0.1234, accuracy 0.900, mean IoU 0.800, Dice 0.850"; of a classifier "loss 0.1234,
+/// accuracy 0.900, top-5 0.990".
 std::string to_string(const ValidationResult& result);
 
 class Validator {
@@ -29,13 +33,15 @@ class Validator {
  private:
   /// Of the batch; the smaller one of the last batch.
   Executor& executor_of(int64_t batch);
-  ConfusionCounts count_batch(int64_t batch);
-  double mean_loss();
+  void count_batch(int64_t batch, ConfusionCounts* counts, int64_t* top5_hits);
+  ValidationResult mean_loss();
   double run_batch(int64_t batch);
   void sum_over_ranks(std::vector<double>* numbers);
+  bool counts_top5() const;
 
   const TrainingJob& job_;
   BatchLoader loader_;
+  std::vector<ScoreName> names_;
   Transport* transport_;
   Executor executor_;
   std::optional<Executor> partial_executor_;

@@ -14,8 +14,8 @@
 #include "tessera/config/config_layer.h"
 #include "tessera/config/train_config.h"
 #include "tessera/data/array_reader.h"
+#include "tessera/data/array_sink.h"
 #include "tessera/data/json_list.h"
-#include "tessera/data/npy_writer.h"
 #include "tessera/data/open.h"
 #include "tessera/data/table_list.h"
 #include "tessera/graph/checksum.h"
@@ -75,8 +75,8 @@ class MutatedFiles : public ::testing::Test {
   void add_npy() {
     const auto bytes_of = [&](PixelType type, const Shape& shape) {
       const std::string path = file("made.npy");
-      auto writer = NpyWriter::create(path, type, shape);
-      writer->write(Box::whole(shape), at::ones(shape, at::kLong));
+      const auto writer = create_array_writer(path, {.shape = shape, .type = type});
+      write_tensor(*writer, Box::whole(shape), at::ones(shape, at::kLong));
       writer->commit();
       return read_bytes(path);
     };

@@ -34,7 +34,8 @@ TEST(OneFile, ForTwoPurposesIsRefusedBeforeAnythingIsWritten) {
   write_file(folder / "behind.npy", "old");
   fs::create_symlink("behind.npy", folder / "link.npy");
   write_file(folder / "images.npy", "images");
-  write_file(folder / "run.toml", "[model]\nsave_weights = 'run/metrics.csv'\n[run]\nfolder = 'run'\n");
+  write_file(folder / "run.toml",
+             "[model]\nsave_weights = 'run/metrics.csv'\n[run]\nfolder = 'run'\n");
   write_file(folder / "net.pt", "a model");
   const Words predict = job("predict").words, plan = job("plan").words, train = job("train").words;
   const std::vector<std::pair<Words, std::string>> cases{

@@ -12,26 +12,32 @@ namespace {
 
 /// The logits of the first batch, and who had how many of them.
 struct Predicted {
-  at::Tensor logits;
+  at::Tensor logits, probabilities;
   std::vector<int64_t> elements_of_rank;
 };
 
-Predicted predict_first_batch(const Graph& graph, const Plan& plan) {
+Predicted predict_first_batch(const Graph& graph, const Plan& plan,
+                              const PredictOptions& options = {}) {
   const Lowering lowered = lower_prediction(graph, plan, at::kDouble);
   const ValueType& type = lowered.graph().type(lowered.graph().outputs()[0]);
   const auto data = open_dataset("synthetic:samples=4,classes=3", {1, 40, 36}, 5);
   Predicted predicted{at::full(type.shape(), NAN, at::kDouble),
+                      at::full(type.shape(), NAN, at::kDouble),
                       std::vector<int64_t>(plan.num_ranks(), 0)};
   std::mutex mutex;
   run_on_threads(plan.num_ranks(), 1, 30, [&](Transport& transport) {
-    const Program program = lowered.program(transport.rank());
+    Program program = lowered.program(transport.rank());
     ParameterStore parameters(graph, program.parameters, 3, at::kDouble);
-    predict(lowered, program, *data, &parameters, &transport, at::kDouble,
-            [&](int64_t, const Box& box, const at::Tensor& logits) {
-              const std::lock_guard lock(mutex);
-              Operand{predicted.logits, Box::whole(type.shape())}.view(box).copy_(logits);
-              predicted.elements_of_rank[transport.rank()] += box.volume();
-            });
+    Predictor predictor(lowered, std::move(program), &parameters, &transport, at::kDouble);
+    predictor.run(*data, options, [&](int64_t, const Box& box, const PredictedBox& part) {
+      const std::lock_guard lock(mutex);
+      const auto copy = [&](const at::Tensor& to, const at::Tensor& from) {
+        Operand{to, Box::whole(type.shape())}.view(box).copy_(from);
+      };
+      copy(predicted.logits, part.raw);
+      if (options.probabilities) copy(predicted.probabilities, part.probabilities);
+      predicted.elements_of_rank[transport.rank()] += box.volume();
+    });
   });
   return predicted;
 }
@@ -50,6 +56,24 @@ TEST(Predict, OnStagesIsPredictingOnOneRank) {
   }
   const Plan gems = on_stages(graph, {{1, 2}, {1, 2}}, 2, ScheduleKind::kGems);
   EXPECT_TRUE(predict_first_batch(graph, gems).logits.allclose(one.logits, 1e-12, 1e-12));
+}
+
+// Every rank has boxes of the turned image that belong to others; uneven cuts, so that a mirrored
+// piece meets several.
+TEST(Predict, FromAllSidesIsTheMeanOfTheOracleOnAnyGrid) {
+  const Graph graph = network(4);
+  const PredictOptions flips{.windows = {}, .flips = true, .probabilities = true};
+  const Predicted one = predict_first_batch(graph, {}, flips);
+  const Predicted plain = predict_first_batch(graph, {}, {.probabilities = true});
+  EXPECT_FALSE(one.probabilities.allclose(plain.probabilities, 1e-6, 1e-6));
+  for (const Plan& plan :
+       {on_grid({2, 2}), on_grid({3, 1}), on_grid({1, 3}, 2), on_grid({2, 1}, 1, {2, 3}),
+        on_stages(graph, {{}, {2, 1}}, 2, ScheduleKind::kOneForwardOneBackward)}) {
+    SCOPED_TRACE(to_string(plan));
+    const Predicted many = predict_first_batch(graph, plan, flips);
+    EXPECT_TRUE(many.probabilities.allclose(one.probabilities, 1e-12, 1e-12));
+    EXPECT_TRUE(many.logits.allclose(one.logits, 1e-12, 1e-12));
+  }
 }
 
 }  // namespace

@@ -68,15 +68,63 @@ TEST(CheckpointStore, KeepsTheLastAndTheBest) {
   const ScratchFolder folder;
   CheckpointStore store(folder.path(), 2, fail_on_warning);
   for (int64_t step : {1, 2, 3, 4, 5}) store.save(example_state(step), step == 2);
-  EXPECT_EQ(names_in(folder.path()), (Names{"step-000002", "step-000004", "step-000005"}));
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000002", "step-000004", "step-000005"}));
+  EXPECT_EQ(fs::read_symlink(folder.file("best")), "step-000002");
   EXPECT_EQ(store.best(), folder.file("step-000002"));
   EXPECT_EQ(store.latest_valid(), folder.file("step-000005"));
   store.save(example_state(6), true);
-  EXPECT_EQ(names_in(folder.path()), (Names{"step-000005", "step-000006"}));
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000005", "step-000006"}));
+  EXPECT_EQ(fs::read_symlink(folder.file("best")), "step-000006");
   for (int64_t step : {7, 8, 999999, 1000000}) store.save(example_state(step), false);
-  EXPECT_EQ(names_in(folder.path()), (Names{"step-000006", "step-1000000", "step-999999"}));
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000006", "step-1000000", "step-999999"}));
   EXPECT_EQ(store.best(), folder.file("step-000006"));
   EXPECT_EQ(store.latest_valid(), folder.file("step-1000000"));
+}
+
+TEST(BestLink, IsMendedWhenTheFolderIsTaken) {
+  const ScratchFolder folder;
+  CheckpointStore(folder.path(), 2).save(example_state(1), true);
+  CheckpointStore(folder.path(), 2).save(example_state(2), true);
+  // A run that was killed between the checkpoint and the link, or in the middle of the link.
+  fs::remove(folder.file("best"));
+  fs::create_symlink("step-000001", folder.file("best"));
+  fs::create_symlink("step-000002", folder.file(".writing-best"));
+  CheckpointStore(folder.path(), 2).claim();
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000001", "step-000002"}));
+  EXPECT_EQ(fs::read_symlink(folder.file("best")), "step-000002");
+  // One of an earlier version has none.
+  fs::remove(folder.file("best"));
+  EXPECT_EQ(CheckpointStore(folder.path(), 2).best(), folder.file("step-000002"));
+  CheckpointStore(folder.path(), 2).save(example_state(3), false);
+  EXPECT_EQ(fs::read_symlink(folder.file("best")), "step-000002");
+}
+
+TEST(BestLink, DoesNotLeadAstray) {
+  const ScratchFolder folder;
+  CheckpointStore store(folder.path(), 1, fail_on_warning);
+  for (int64_t step : {1, 2}) store.save(example_state(step), step == 1);
+  for (const char* target : {"step-000002", "step-000009", "/tmp", "best"}) {
+    fs::remove(folder.file("best"));
+    fs::create_symlink(target, folder.file("best"));
+    EXPECT_EQ(store.best(), folder.file("step-000001")) << target;
+  }
+  // The best is replaced by a checkpoint of the same step that is not.
+  store.save(example_state(1), false);
+  EXPECT_FALSE(store.best());
+  EXPECT_FALSE(fs::is_symlink(folder.file("best")));
+}
+
+TEST(BestLink, LeavesWhatIsNotALink) {
+  const ScratchFolder folder;
+  write_bytes(folder.file("best"), "somebody else's");
+  std::vector<std::string> warnings;
+  CheckpointStore store(folder.path(), 1,
+                        [&](const std::string& text) { warnings.push_back(text); });
+  store.save(example_state(1), true);
+  EXPECT_EQ(read_bytes(folder.file("best")), "somebody else's");
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("is not a link; move it away"), std::string::npos) << warnings[0];
+  EXPECT_EQ(store.best(), folder.file("step-000001"));
 }
 
 TEST(CheckpointStore, ReplacesOneOfTheSameStep) {

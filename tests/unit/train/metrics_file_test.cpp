@@ -81,7 +81,8 @@ TEST(MetricsFile, RefusesAFileThatIsNotItsOwn) {
   const ScratchFolder folder;
   write_bytes(folder / "metrics.csv", "step,loss\n1,0.5\n");
   expect_refusal([&] { MetricsFile(folder / "metrics.csv", kColumns, 1); },
-                 "has the columns \"step,loss\", this run writes step,loss,lr");
+                 "has the columns \"step,loss\", this run writes step,loss,lr: an earlier version "
+                 "wrote others, and so does other data; move the file away");
   EXPECT_EQ(read_bytes(folder / "metrics.csv"), "step,loss\n1,0.5\n") << "it must stay as it was";
   write_bytes(folder / "metrics.csv", "step,loss,lr\n1,0.5,0.1\nhello\n");
   expect_refusal([&] { MetricsFile(folder / "metrics.csv", kColumns, 1); },

@@ -148,6 +148,15 @@ TEST(Scores, ByHand) {
   EXPECT_TRUE(std::isnan(result.iou[2]));
   EXPECT_TRUE(std::isnan(result.dice[3]));
   EXPECT_DOUBLE_EQ(result.dice[0], 12.0 / 15);
+  EXPECT_DOUBLE_EQ(result.precision[0], 6.0 / 7);
+  EXPECT_DOUBLE_EQ(result.recall[0], 6.0 / 8);
+  EXPECT_DOUBLE_EQ(result.precision[1], 3.0 / 5);
+  EXPECT_DOUBLE_EQ(result.recall[1], 3.0 / 4);
+  EXPECT_TRUE(std::isnan(result.precision[2]) && std::isnan(result.recall[2]));
+  EXPECT_DOUBLE_EQ(result.mean_precision, (6.0 / 7 + 3.0 / 5) / 2);
+  EXPECT_DOUBLE_EQ(result.mean_recall, (6.0 / 8 + 3.0 / 4) / 2);
+  EXPECT_TRUE(std::isnan(result.top5)) << "nobody has counted it";
+  EXPECT_DOUBLE_EQ(scores(counts, 9).top5, 9.0 / 12);
   EXPECT_DOUBLE_EQ(result.mean_iou, (6.0 / 9 + 0.5) / 2);
   EXPECT_DOUBLE_EQ(result.mean_dice, (12.0 / 15 + 6.0 / 9) / 2);
 }
@@ -157,6 +166,43 @@ TEST(Scores, AClassThatIsOnlyPredictedCountsAsZero) {
   counts.assign(std::vector<double>{3, 1, 0, 0});
   EXPECT_DOUBLE_EQ(scores(counts).iou[1], 0);
   EXPECT_DOUBLE_EQ(scores(counts).mean_iou, 0.375);
+}
+
+TEST(Scores, AClassThatIsNeverPredictedHasNoPrecision) {
+  ConfusionCounts counts(2);
+  counts.assign(std::vector<double>{3, 0, 2, 0});
+  EXPECT_TRUE(std::isnan(scores(counts).precision[1]));
+  EXPECT_DOUBLE_EQ(scores(counts).recall[1], 0);
+  EXPECT_DOUBLE_EQ(scores(counts).mean_precision, 0.6);
+}
+
+TEST(Scores, AreThoseThatMakeSense) {
+  const auto names = [](ScoredTask task, int64_t classes) {
+    std::string text;
+    for (const ScoreName& score : scores_of(task, classes)) text += std::string(score.name) + " ";
+    return text;
+  };
+  EXPECT_EQ(names(ScoredTask::kNumbers, 2), "");
+  EXPECT_EQ(names(ScoredTask::kPixelClasses, 9), "accuracy mean_iou dice ");
+  EXPECT_EQ(names(ScoredTask::kImageClasses, 5), "accuracy ");
+  EXPECT_EQ(names(ScoredTask::kImageClasses, 6), "accuracy top5 ");
+}
+
+TEST(AmongLargest, CountsAsSortingDoes) {
+  at::manual_seed(6);
+  const at::Tensor logits = at::randn({200, 10});
+  const at::Tensor labels = random_labels({200}, 10);
+  const at::Tensor best = std::get<1>(logits.topk(5, 1));
+  const at::Tensor hits = best.eq(labels.unsqueeze(1)).any(1);
+  EXPECT_EQ(count_among_largest(logits, labels, kIgnored, 5), hits.sum().item<int64_t>());
+  EXPECT_LT(hits.sum().item<int64_t>(), 150);
+}
+
+TEST(AmongLargest, TiesGoToTheLowerClassAndNanIsLargest) {
+  const at::Tensor logits = at::tensor({1., 1., 1., 0., kNaN, 5.}).view({2, 3});
+  EXPECT_EQ(count_among_largest(logits, at::tensor({1, 2}, at::kLong), kIgnored, 2), 2);
+  EXPECT_EQ(count_among_largest(logits, at::tensor({2, 0}, at::kLong), kIgnored, 2), 0);
+  EXPECT_EQ(count_among_largest(logits, at::tensor({0, 1}, at::kLong), kIgnored, 1), 2);
 }
 
 TEST(Scores, WithoutPixelsThereAreNone) {

@@ -26,7 +26,7 @@ class ProgressTest : public testing::Test {
             .step = step,
             .loss = 0.4321,
             .learning_rate = 0.01,
-            .pixels = 1'000'000};
+            .amount = 1'000'000};
   }
   std::string taken() {
     const std::string text = stream_.str();
@@ -59,6 +59,17 @@ TEST_F(ProgressTest, RedrawsOneLineOnATerminal) {
   EXPECT_EQ(taken(), "\n");
   progress.finish();
   EXPECT_EQ(taken(), "");
+}
+
+TEST_F(ProgressTest, CountsImagesWhereThatIsAsked) {
+  ProgressOptions in_images = options(ProgressStyle::kLines);
+  in_images.unit = ProgressUnit::kImages;
+  Progress progress(in_images);
+  ProgressUpdate first = update(1);
+  first.amount = 32;
+  now_ += 2;
+  progress.show(first);
+  EXPECT_NE(taken().find("  16.0 images/s  "), std::string::npos);
 }
 
 TEST_F(ProgressTest, NeverWritesBeyondTheTerminal) {

@@ -269,20 +269,63 @@ TEST(SameSettings, AreComparedWithACheckpointsRecord) {
       "run another folder with --run");
 }
 
+TEST(ConfigOfRun, IsWhatTheRunWasTold) {
+  const ScratchFolder scratch;
+  TrainConfig config;
+  config.model = "unet2d:base=8";
+  config.space = "2x2";
+  config.learning_rate = 0.1 + 0.2;
+  config.channels_last = true;
+  config.seed = 7;
+  EXPECT_EQ(config_from_json(to_json(config)), config);
+  EXPECT_EQ(config_from_json("{}"), TrainConfig()) << "an earlier version may have written less";
+  const RunFolder folder(scratch / "run");
+  EXPECT_FALSE(is_run_folder(scratch / "run"));
+  RunDescription described = description();
+  described.config_json = to_json(config);
+  folder.write_description(described);
+  EXPECT_TRUE(is_run_folder(scratch / "run"));
+  EXPECT_EQ(config_of_run(scratch / "run"), config);
+  for (const char* text : {"", "{}", "[]", R"({"config": {"train": {"seed": "one"}}})",
+                           R"({"config": {"placement": {"threads": 0}}})"}) {
+    write_bytes(scratch / "run/run.json", text);
+    expect_refusal([&] { config_of_run(scratch / "run"); },
+                   "does not say how the run was configured");
+  }
+}
+
+TEST(WeightsTarget, IsAFileOrTheBest) {
+  EXPECT_FALSE(weights_target("w.safetensors").best);
+  EXPECT_EQ(weights_target("w.safetensors").path, "w.safetensors");
+  EXPECT_TRUE(weights_target("best").best);
+  EXPECT_EQ(weights_target("best").path, "");
+  EXPECT_TRUE(weights_target("best:net.pt").best);
+  EXPECT_EQ(weights_target("best:net.pt").path, "net.pt");
+  EXPECT_FALSE(weights_target("").best);
+}
+
 TEST(RunResults, ComeBackAsTheyWere) {
   RunResults results;
   EXPECT_TRUE(std::isnan(parse_results(to_json(results)).loss));
   EXPECT_FALSE(parse_results(to_json(results)).validation);
   results.loss = 0.1 + 0.2;
-  results.validation = ValidationResult{.loss = 1.0 / 3, .has_scores = true, .scores = {}};
+  results.validation.emplace();
+  results.validation->loss = 1.0 / 3;
+  results.validation->names = scores_of(ScoredTask::kPixelClasses, 2);
   results.validation->scores.mean_iou = 2.0 / 7;
   const RunResults read = parse_results(to_json(results));
   EXPECT_EQ(read.loss, results.loss);
-  ASSERT_TRUE(read.validation && read.validation->has_scores);
+  ASSERT_TRUE(read.validation);
+  EXPECT_EQ(read.validation->names.size(), 3u);
   EXPECT_EQ(read.validation->loss, results.validation->loss);
   EXPECT_EQ(read.validation->scores.mean_iou, results.validation->scores.mean_iou);
-  results.validation->has_scores = false;
-  EXPECT_FALSE(parse_results(to_json(results)).validation->has_scores);
+  EXPECT_EQ(to_string(*read.validation), "loss 0.3333, accuracy 0.000, mean IoU 0.286, Dice 0.000");
+  results.validation->names = scores_of(ScoredTask::kImageClasses, 10);
+  results.validation->scores.top5 = 0.5;
+  EXPECT_EQ(to_string(*parse_results(to_json(results)).validation),
+            "loss 0.3333, accuracy 0.000, top-5 0.500");
+  results.validation->names.clear();
+  EXPECT_EQ(to_string(*parse_results(to_json(results)).validation), "loss 0.333333");
   for (const char* text :
        {"", "7", "{}", "[1]", R"({"loss": "0"})", R"({"loss": 0, "validation": 3})",
         R"({"loss": 0, "validation": {"loss": 1, "accuracy": []}})"})

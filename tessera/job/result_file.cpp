@@ -1,0 +1,114 @@
+#include "tessera/job/result_file.h"
+
+#include <filesystem>
+
+#include "tessera/base/error.h"
+#include "tessera/base/text.h"
+#include "tessera/comm/together.h"
+#include "tessera/data/array_sink.h"
+#include "tessera/files/folder.h"
+
+namespace tessera {
+
+std::vector<std::string> result_endings() { return written_endings(); }
+
+std::string result_axes(int num_spatial, bool has_channels) {
+  if (num_spatial == 0) return "";
+  return (has_channels ? "C" : "") +
+         std::string("ZYX").substr(static_cast<size_t>(3 - num_spatial));
+}
+
+ResultFile::ResultFile(const std::string& path, const ArrayInfo& array, Transport& transport)
+    : transport_(transport) {
+  const bool is_first = transport.rank() == 0;
+  do_together(transport, [&] {
+    if (is_first) writer_ = create_array_writer(path, array);
+  });
+  const std::string name = broadcast_text(transport, is_first ? writer_->temporary_name() : "");
+  do_together(transport, [&] {
+    if (!is_first) writer_ = join_array_writer(path, name, array);
+  });
+}
+
+void ResultFile::write(const Box& box, const at::Tensor& tensor) {
+  if (!complaint_.empty()) return;
+  try {
+    write_tensor(*writer_, box, tensor);
+  } catch (const InvalidInput& error) {
+    complaint_ = error.what();
+  }
+}
+
+void ResultFile::finish() {
+  fail_together(transport_, complaint_);
+  do_together(transport_, [&] { writer_->flush(); });
+  do_together(transport_, [&] { writer_->finish_part(transport_.rank(), transport_.size()); });
+  do_together(transport_, [&] {
+    if (transport_.rank() == 0) writer_->commit();
+  });
+}
+
+ResultFiles::ResultFiles(std::string path, std::string ending, ArrayInfo sample,
+                         std::vector<std::string> names, std::vector<ImageFrame> frames,
+                         Transport& transport)
+    : path_(std::move(path)),
+      ending_(std::move(ending)),
+      sample_(std::move(sample)),
+      names_(std::move(names)),
+      frames_(std::move(frames)),
+      transport_(transport) {
+  if (!wanted()) return;
+  if (names_a_folder(path_)) {
+    do_together(transport_, [&] {
+      if (transport_.rank() == 0) make_folder(path_);
+    });
+    return;
+  }
+  const auto samples = std::ssize(names_);
+  if (!lower_case(path_).ends_with(".npy")) {
+    do_together(transport_, [&] {
+      if (samples != 1)
+        throw_error<InvalidInput>(
+            "[--output] {} holds one image, and there are {}; give FOLDER/ for a file each, or "
+            ".npy "
+            "for all of them in one",
+            path_, counted(samples, "sample"));
+    });
+    return;
+  }
+  ArrayInfo all = sample_;
+  all.shape.insert(all.shape.begin(), samples);
+  all.axes.clear();
+  whole_ = std::make_unique<ResultFile>(path_, all, transport_);
+}
+
+void ResultFiles::begin_samples(int64_t first, int64_t count) {
+  if (!wanted() || whole_) return;
+  first_ = first;
+  for (int64_t sample = first; sample < first + count; ++sample) {
+    ArrayInfo array = sample_;
+    array.frame = frames_[sample];
+    std::filesystem::path file = path_;
+    if (names_a_folder(path_)) file /= names_[sample] + ending_;
+    each_.push_back(std::make_unique<ResultFile>(file.string(), array, transport_));
+  }
+}
+
+void ResultFiles::write(const Box& box, const at::Tensor& tensor) {
+  if (whole_) return whole_->write(box, tensor);
+  for (int64_t sample = box[0].begin; sample < box[0].end; ++sample)
+    each_[sample - first_]->write(without_axis(box, 0), tensor.select(0, sample - box[0].begin));
+}
+
+void ResultFiles::end_samples() {
+  for (const auto& file : each_) file->finish();
+  each_.clear();
+}
+
+void ResultFiles::finish() {
+  if (whole_) whole_->finish();
+}
+
+bool names_a_folder(const std::string& path) { return path.ends_with('/'); }
+
+}  // namespace tessera

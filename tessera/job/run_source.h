@@ -1,0 +1,25 @@
+#pragma once
+// A run's folder in place of a model: the network, the placement and how images are read are those
+// of the run, and nothing is typed again.
+
+#include <memory>
+#include <string>
+
+#include "tessera/config/train_config.h"
+#include "tessera/data/dataset.h"
+#include "tessera/graph/graph.h"
+
+namespace tessera {
+
+/// Whether a path in place of a model is the folder of a run.
+bool names_a_run(const std::string& path);
+
+/// What the run was told, to apply its network again. Throws InvalidInput where run.json does not
+/// say it.
+TrainConfig run_config(const std::string& folder);
+
+/// The data set that config.data names, for a network that is applied: images may have any size,
+/// and need no targets.
+std::unique_ptr<Dataset> open_applied_data(const TrainConfig& config, const Graph& graph);
+
+}  // namespace tessera
