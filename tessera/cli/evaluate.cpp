@@ -156,7 +156,8 @@ int run(Options options) {
     print_error("weights of {}\n", options.request.weights);
   config.data = options.data;
   config.channels_last = config.channels_last || options.channels_last;
-  const std::unique_ptr<Dataset> data = open_applied_data(config, resolve_job(config).graph());
+  const std::shared_ptr<const Dataset> data =
+      open_applied_data(config, resolve_job(config).graph(), read.run);
   const Evaluation evaluation = evaluate(config, *data, options.request);
   if (is_secondary_process()) return kOk;
   const std::string json = json_text(as_json(evaluation, options.request.weights), 2);
@@ -179,8 +180,9 @@ void add_evaluate(CLI::App& app, int* exit_code) {
       "scores a trained model, or that of a run's folder, on images of any size with targets");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("--data", options->data,
-                   "images and targets: npy:images.npy,targets.npy or synthetic:...")
+      ->add_option(
+          "--data", options->data,
+          "images and targets: folder:PATH, list:FILE, files:IMAGES,TARGETS or synthetic:...")
       ->required()
       ->group("Files");
   options->config.add_to(*command, ConfigOptions::Keys::kJob);

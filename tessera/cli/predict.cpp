@@ -72,7 +72,7 @@ Drawn first_sample(const Options& options, const Job& job, const Dataset& data) 
             ? (std::filesystem::path(path) / (data.name_of(0) + options.request.ending)).string()
             : path);
     Box box = Box::whole(file.shape());
-    if (!in_folder) box[0] = {0, 1};
+    if (box.num_axes() == 3) box[0] = {0, 1};  // the first of all samples
     drawn.classes = at::empty({shape[1], shape[2]}, at::kLong);
     file.read(box, drawn.classes);
   }
@@ -141,7 +141,7 @@ int run(Options options) {
   config.data = options.images;
   config.channels_last = config.channels_last || options.channels_last;
   const Job job = resolve_job(config);
-  const std::unique_ptr<Dataset> data = open_applied_data(config, job.graph());
+  const std::shared_ptr<const Dataset> data = open_applied_data(config, job.graph(), read.run);
   if (!options.picture.empty()) check_drawing("--picture", options, *data, job.graph());
   if (!options.overlay.empty()) check_drawing("--overlay", options, *data, job.graph());
   predict(config, *data, options.request);
@@ -165,7 +165,7 @@ void add_predict(CLI::App& app, int* exit_code) {
     return command->add_option(name, variable, help)->group("Files");
   };
   add("--images,--data", options->images,
-      "npy:images.npy (labels may follow, and are not read), or synthetic:...")
+      "folder:PATH, list:FILE, files:IMAGES (targets are not read), or synthetic:...")
       ->required();
   options->config.add_to(*command, ConfigOptions::Keys::kJob);
   add("--weights", request.weights,

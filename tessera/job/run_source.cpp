@@ -1,5 +1,6 @@
 #include "tessera/job/run_source.h"
 
+#include "tessera/augment/prepared.h"
 #include "tessera/data/open.h"
 #include "tessera/train/run_folder.h"
 #include "tessera/train/training_job.h"
@@ -14,12 +15,15 @@ TrainConfig run_config(const std::string& folder) {
   return config;
 }
 
-std::unique_ptr<Dataset> open_applied_data(const TrainConfig& config, const Graph& graph) {
+std::shared_ptr<const Dataset> open_applied_data(const TrainConfig& config, const Graph& graph,
+                                                 const std::string& run) {
   Shape sample = graph.type(graph.inputs()[0]).shape();
   sample.erase(sample.begin());
-  return open_dataset(config.data, sample, config.seed, num_classes(graph),
-                      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst,
-                      ImageSizes::kAny);
+  std::shared_ptr<const Dataset> data = open_dataset(
+      config.data, sample, config.seed, num_classes(graph),
+      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst, ImageSizes::kAny);
+  if (run.empty()) return data;
+  return laid_out(std::move(data), intensities_of_run(run), preparation_of(config, {}));
 }
 
 }  // namespace tessera

@@ -19,7 +19,9 @@ bool names_a_run(const std::string& path);
 TrainConfig run_config(const std::string& folder);
 
 /// The data set that config.data names, for a network that is applied: images may have any size,
-/// and need no targets.
-std::unique_ptr<Dataset> open_applied_data(const TrainConfig& config, const Graph& graph);
+/// and need no targets. Their numbers, axes and spacing are brought to those that the run in the
+/// folder `run` was trained on; without a run they stay as they are.
+std::shared_ptr<const Dataset> open_applied_data(const TrainConfig& config, const Graph& graph,
+                                                 const std::string& run = {});
 
 }  // namespace tessera

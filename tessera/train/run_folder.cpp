@@ -62,6 +62,23 @@ std::string short_name(const std::string& model) {
   return name.empty() ? "run" : name;
 }
 
+/// What `read` finds in the run.json of a folder, an object.
+template <class Read>
+auto with_description(const std::string& folder, const Read& read) {
+  const std::string path = (std::filesystem::path(folder) / "run.json").string();
+  const std::string text = read_text(path, "run.json");
+  try {
+    const Json json = parse_ordered_json(text);
+    if (!json.is_object()) throw_error<InvalidInput>("it is not an object");
+    return read(json);
+  } catch (const InvalidInput& error) {
+    throw_error<InvalidInput>(
+        "[run.json] {} does not say how the run was configured: {}; a start that resumes the run "
+        "writes it anew",
+        path, cut_short(error.what()));
+  }
+}
+
 }  // namespace
 
 bool is_run_folder(const std::string& path) {
@@ -70,19 +87,17 @@ bool is_run_folder(const std::string& path) {
 }
 
 TrainConfig config_of_run(const std::string& folder) {
-  const std::string path = (std::filesystem::path(folder) / "run.json").string();
-  const std::string text = read_text(path, "run.json");
-  try {
-    const Json json = parse_ordered_json(text);
-    if (!json.is_object() || !json.contains("config"))
-      throw_error<InvalidInput>("it has no \"config\"");
+  return with_description(folder, [](const Json& json) {
+    if (!json.contains("config")) throw_error<InvalidInput>("it has no \"config\"");
     return config_from_json(json["config"].dump());
-  } catch (const InvalidInput& error) {
-    throw_error<InvalidInput>(
-        "[run.json] {} does not say how the run was configured: {}; a start that resumes the run "
-        "writes it anew",
-        path, cut_short(error.what()));
-  }
+  });
+}
+
+Intensities intensities_of_run(const std::string& folder) {
+  return with_description(folder, [](const Json& json) {
+    return json.contains("intensities") ? intensities_from_json(json["intensities"].dump())
+                                        : Intensities();
+  });
 }
 
 std::string checkpoints_of_run(const std::string& folder) { return folder + "/checkpoints"; }

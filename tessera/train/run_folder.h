@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "tessera/augment/intensities.h"
 #include "tessera/checkpoint/training_state.h"
 #include "tessera/config/train_config.h"
 
@@ -54,6 +55,9 @@ bool is_run_folder(const std::string& path);
 
 /// The configuration of the run in a folder. Throws InvalidInput where run.json does not hold one.
 TrainConfig config_of_run(const std::string& folder);
+
+/// How the run brought the numbers of its images to one range; as they are where it does not say.
+Intensities intensities_of_run(const std::string& folder);
 
 /// The folder of a run's checkpoints.
 std::string checkpoints_of_run(const std::string& folder);
