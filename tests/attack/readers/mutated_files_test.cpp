@@ -14,8 +14,8 @@
 #include "tessera/config/config_layer.h"
 #include "tessera/config/train_config.h"
 #include "tessera/data/array_reader.h"
+#include "tessera/data/array_sink.h"
 #include "tessera/data/npy_dataset.h"
-#include "tessera/data/npy_writer.h"
 #include "tessera/graph/checksum.h"
 #include "tessera/job/choose_plan.h"
 #include "tessera/planner/balance.h"
@@ -23,6 +23,7 @@
 #include "tessera/train/run_folder.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/attack/mutation.h"
+#include "tests/attack/readers/valid_images.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -30,6 +31,10 @@ namespace tessera::mutated_files_test {
 namespace {
 
 using attack::Mutation;
+using attack::valid_jpegs;
+using attack::valid_pngs;
+using attack::valid_slides;
+using attack::valid_tiffs;
 
 constexpr size_t kLongestMessage = 20'000;
 
@@ -59,6 +64,7 @@ class MutatedFiles : public ::testing::Test {
  protected:
   MutatedFiles() {
     add_npy();
+    add_images();
     add_weights();
     add_plan();
     add_balance();
@@ -72,8 +78,8 @@ class MutatedFiles : public ::testing::Test {
   void add_npy() {
     const auto bytes_of = [&](PixelType type, const Shape& shape) {
       const std::string path = file("made.npy");
-      auto writer = NpyWriter::create(path, type, shape);
-      writer->write(Box::whole(shape), at::ones(shape, at::kLong));
+      const auto writer = create_array_writer(path, {.shape = shape, .type = type});
+      write_tensor(*writer, Box::whole(shape), at::ones(shape, at::kLong));
       writer->commit();
       return read_bytes(path);
     };
@@ -99,6 +105,32 @@ class MutatedFiles : public ::testing::Test {
                                data->target_shape(), data->real_targets() ? at::kFloat : at::kLong);
                            data->load_target(1, whole, target);
                          }});
+  }
+
+  /// Reads a corner of what the file claims to hold, and its other end.
+  static void read_corners(const ArrayFile& array) {
+    Box first, last;
+    for (const int64_t size : array.shape()) {
+      first.push_back({0, std::min<int64_t>(size, 40)});
+      last.push_back({size - std::min<int64_t>(size, 3), size});
+    }
+    for (const Box& box : {first, last}) {
+      std::string numbers(static_cast<size_t>(box.volume() * bytes_of(array.type())), 0);
+      array.read(box, numbers.data());
+    }
+  }
+
+  void add_image(const std::string& name, std::vector<std::string> valid) {
+    if (valid.empty()) return;
+    surfaces_.push_back({name, file(name), std::move(valid),
+                         [this, name] { read_corners(*open_array(file(name))); }});
+  }
+
+  void add_images() {
+    add_image("mutated.tif", valid_tiffs(file("made.tif")));
+    add_image("mutated.png", valid_pngs());
+    add_image("mutated.jpg", valid_jpegs());
+    add_image("mutated.svs", valid_slides(file("made.tif")));
   }
 
   void add_weights() {
