@@ -23,8 +23,9 @@ std::string tiff_bytes(const std::string& scratch, const TiffKind& kind, int pag
   write_tiff(
       scratch, kind,
       [&](int page, int plane, int64_t row) {
+        const int64_t bits = kind.width * kind.bits * (kind.planar ? 1 : kind.samples);
         std::string bytes;
-        for (int64_t i = 0; i < kind.width * kind.samples * std::max(1, kind.bits / 8); ++i)
+        for (int64_t i = 0; i < (bits + 7) / 8; ++i)
           bytes += static_cast<char>(i * 3 + row * 5 + page + plane);
         return bytes;
       },
