@@ -1,4 +1,7 @@
 #include <openslide.h>
+#ifdef TESSERA_HAS_TIFF
+#include <tiffio.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +21,14 @@ namespace {
 /// the level asked for lie between them. So regions always begin at the same places: a pixel is
 /// then the same in whatever box it is read.
 constexpr int64_t kSlideBlock = 256;
+
+/// OpenSlide reads by libtiff, which prints what it complains of unless it is told not to.
+void silence_tiff() {
+#ifdef TESSERA_HAS_TIFF
+  TIFFSetErrorHandler(nullptr);
+  TIFFSetWarningHandler(nullptr);
+#endif
+}
 
 struct SlideCloser {
   void operator()(openslide_t* slide) const { openslide_close(slide); }
@@ -61,6 +72,7 @@ class SlideArrayFile final : public ArrayFile {
   // Only a regular file: OpenSlide opens it by its name, and waits for the writer of a pipe.
   static openslide_t* opened(const std::string& path) {
     const InputFile exists(path, "slide");
+    silence_tiff();
     openslide_t* const slide = openslide_open(path.c_str());
     if (slide == nullptr)
       throw_error<InvalidInput>("[slide] {}: is not a slide that OpenSlide reads, or a damaged one",
