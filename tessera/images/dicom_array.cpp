@@ -18,6 +18,9 @@
 namespace tessera {
 namespace {
 
+// GDCM makes room for a value before it looks whether the file has so much.
+constexpr int64_t kDicomMemory = 256 << 20;
+
 /// A slice as GDCM gives it: channels last, or first where they are planar.
 struct DecodedSlice {
   size_t index = SIZE_MAX;
@@ -148,7 +151,7 @@ std::unique_ptr<ArrayFile> open_dicom_here(const std::string& path, const ArrayO
 }  // namespace
 
 std::unique_ptr<ArrayFile> open_dicom(const std::string& path, const ArrayOptions& options) {
-  return open_in_reader(path, options, open_dicom_here);
+  return open_in_reader(path, options, open_dicom_here, kDicomMemory);
 }
 
 }  // namespace tessera

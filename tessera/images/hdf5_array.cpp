@@ -21,6 +21,8 @@
 namespace tessera {
 namespace {
 
+// A chunk may have 4 GiB, packed and unpacked.
+constexpr int64_t kHdf5Memory = int64_t{10} << 30;
 constexpr size_t kChunkCacheBytes = 16 << 20;
 constexpr size_t kChunkCacheSlots = 4099;
 constexpr size_t kMostNamesShown = 20;
@@ -260,7 +262,7 @@ std::unique_ptr<ArrayFile> open_hdf5_here(const std::string& path, const ArrayOp
 }  // namespace
 
 std::unique_ptr<ArrayFile> open_hdf5(const std::string& path, const ArrayOptions& options) {
-  return open_in_reader(path, options, open_hdf5_here);
+  return open_in_reader(path, options, open_hdf5_here, kHdf5Memory);
 }
 
 }  // namespace tessera

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 constexpr std::array<const char*, 7> kRasterDrivers{"HFA",    "ENVI",    "JP2OpenJPEG", "JP2KAK",
                                                     "JP2ECW", "AAIGrid", nullptr};
 constexpr GIntBig kBlockCacheBytes = 64 << 20;
+constexpr int64_t kRasterMemory = 1 << 30;
 constexpr int kMostBands = 65'536;
 
 std::string gdal_reason() {
@@ -175,7 +176,7 @@ std::unique_ptr<ArrayFile> open_raster_here(const std::string& path, const Array
 }  // namespace
 
 std::unique_ptr<ArrayFile> open_raster(const std::string& path, const ArrayOptions& options) {
-  return open_in_reader(path, options, open_raster_here);
+  return open_in_reader(path, options, open_raster_here, kRasterMemory);
 }
 
 }  // namespace tessera

@@ -130,11 +130,13 @@ std::string ask(const ReaderRequest& request, void* to, size_t bytes) {
 
 class ArrayInReader final : public ArrayFile {
  public:
-  ArrayInReader(const std::string& path, const ArrayOptions& options, ArrayOpener open)
+  ArrayInReader(const std::string& path, const ArrayOptions& options, ArrayOpener open,
+                int64_t memory_bytes)
       : ArrayFile(path) {
     static std::atomic<uint64_t> num_opened = 0;
     request_.number = ++num_opened;
     request_.opener = open;
+    request_.memory_bytes = memory_bytes;
     request_.folder = std::filesystem::current_path().string();
     request_.path = path;
     request_.options = options;
@@ -164,8 +166,8 @@ class ArrayInReader final : public ArrayFile {
 }  // namespace
 
 std::unique_ptr<ArrayFile> open_in_reader(const std::string& path, const ArrayOptions& options,
-                                          ArrayOpener open) {
-  return std::make_unique<ArrayInReader>(path, options, open);
+                                          ArrayOpener open, int64_t memory_bytes) {
+  return std::make_unique<ArrayInReader>(path, options, open, memory_bytes);
 }
 
 }  // namespace tessera

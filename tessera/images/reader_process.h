@@ -16,7 +16,7 @@
 // to a few; a library that is not thread-safe does not notice.
 //
 // Example:
-//   return open_in_reader(path, options, open_hdf5_here);
+//   return open_in_reader(path, options, open_hdf5_here, int64_t{8} << 30);
 
 #include <memory>
 #include <string>
@@ -32,8 +32,10 @@ using ArrayOpener = std::unique_ptr<ArrayFile> (*)(const std::string& path,
 
 /// An array whose file `open` has opened in a reader, where it is read, too. Errors of `open` and
 /// of reading come as they are. Throws InvalidInput for a file on which the reader crashes or takes
-/// more than two minutes, OutOfMemory where the system has no process left.
+/// more than two minutes, OutOfMemory where the system has no process left. `memory_bytes` is what
+/// the library may take beyond a few times the file's size: a small file can hold much where it is
+/// compressed.
 std::unique_ptr<ArrayFile> open_in_reader(const std::string& path, const ArrayOptions& options,
-                                          ArrayOpener open);
+                                          ArrayOpener open, int64_t memory_bytes);
 
 }  // namespace tessera

@@ -20,7 +20,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMostOpenFiles = 8;
-constexpr int64_t kLeastMemory = int64_t{1} << 30;
+constexpr int64_t kFolderMemory = int64_t{2} << 30;
 constexpr uint64_t kLongestWords = 64 << 20;
 
 bool send_fully(int socket, const void* data, size_t bytes) {
@@ -62,6 +62,7 @@ std::string words_of(const ReaderRequest& request) {
   words.add(request.closed);
   words.add(request.number);
   words.add(request.opener);
+  words.add(request.memory_bytes);
   words.add(request.folder);
   words.add(request.path);
   words.add(request.options.level);
@@ -80,6 +81,7 @@ ReaderRequest parse_request(const std::string& bytes) {
   words.take(request.closed);
   words.take(request.number);
   words.take(request.opener);
+  words.take(request.memory_bytes);
   words.take(request.folder);
   words.take(request.path);
   words.take(request.options.level);
@@ -137,7 +139,8 @@ void limit_memory_for(const ReaderRequest& request) {
   const bool is_file = ::stat(request.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
   rlimit limit{};
   ::getrlimit(RLIMIT_AS, &limit);
-  const int64_t needed = kLeastMemory + (is_file ? 8 * int64_t{status.st_size} : 0) +
+  const int64_t needed = request.memory_bytes +
+                         (is_file ? 8 * int64_t{status.st_size} : kFolderMemory) +
                          4 * request.box.volume() * bytes_of(request.type);
   limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(address_space() + needed));
   ::setrlimit(RLIMIT_AS, &limit);

@@ -20,6 +20,7 @@ struct ReaderRequest {
   std::vector<uint64_t> closed = {};  // numbers of files to close first
   uint64_t number = 0;           // of the opened file: a reader that has it open need not open it
   ArrayOpener opener = nullptr;  // forked processes have the same code at the same place
+  int64_t memory_bytes = 0;      // for a file of no size
   std::string folder = {};       // where relative paths begin
   std::string path = {};
   ArrayOptions options = {};

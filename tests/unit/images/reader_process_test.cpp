@@ -41,14 +41,14 @@ std::unique_ptr<ArrayFile> open_fake(const std::string& path, const ArrayOptions
   if (path == "refuse") throw_error<InvalidInput>("[fake] {}: no", path);
   if (path == "unsupported") throw_error<Unsupported>("[fake] {}: not yet", path);
   if (path == "much") {
-    const std::vector<char> much(size_t{3} << 30);
+    const std::vector<char> much(size_t{4} << 30);
     throw_error<InvalidInput>("[fake] {}: {} bytes", path, much.size());
   }
   return std::make_unique<Fake>(path, options);
 }
 
 std::unique_ptr<ArrayFile> opened(const std::string& path, const ArrayOptions& options = {}) {
-  return open_in_reader(path, options, open_fake);
+  return open_in_reader(path, options, open_fake, 1 << 30);
 }
 
 int reader_of(const ArrayFile& file) {
