@@ -10,20 +10,12 @@
 #include "tessera/data/in_parallel.h"
 #include "tessera/data/label_strips.h"
 #include "tessera/data/mask_values.h"
-#include "tessera/data/open_files.h"
+#include "tessera/data/sample_files.h"
 
 namespace tessera {
 namespace {
 
 constexpr int64_t kMaxClasses = 65536;
-
-enum class SetForm { kList, kPair };
-
-[[noreturn]] void refuse_changed(const ArrayFile& file) {
-  throw_error<InvalidInput>(
-      "[data] {}: it has another size than before, {}; leave the files alone while they are read",
-      file.path(), to_string(file.shape()));
-}
 
 class FileDataset final : public Dataset {
  public:
@@ -37,9 +29,7 @@ class FileDataset final : public Dataset {
   std::string name_of(int64_t sample) const override {
     return samples_per_file_ > 1 ? std::to_string(sample) : entry_of(sample).name;
   }
-  ImageFrame frame_of(int64_t sample) const override {
-    return images_.get(entry_of(sample).images.front())->info().frame;
-  }
+  ImageFrame frame_of(int64_t sample) const override { return files_.frame_of(entry_of(sample)); }
   std::optional<PixelType> pixel_type() const override { return pixel_type_; }
   bool has_targets() const override { return source_ != Source::kNone; }
   int64_t num_classes() const override;
@@ -54,38 +44,19 @@ class FileDataset final : public Dataset {
  private:
   /// Where targets come from.
   enum class Source { kNone, kFiles, kList };
-  struct Header {
-    Shape image;
-    Shape target;
-    PixelType type = PixelType::kUint8;  // of the image
-    int64_t samples = 1;
-    bool numbers = false;
-  };
 
   const ListedSample& entry_of(int64_t sample) const {
     return list_.samples.at(static_cast<size_t>(sample / samples_per_file_));
   }
-  const Header& header_of(int64_t sample) const {
+  const SampleHeader& header_of(int64_t sample) const {
     return headers_.at(static_cast<size_t>(sample / samples_per_file_));
   }
-  bool is_pair() const { return form_ == SetForm::kPair; }
 
   void find_source();
   void read_headers();
   void check_headers_agree();
   void find_values();
 
-  /// Of an image, and of each of its files.
-  ImageWish whole_wish() const;
-  ImageWish image_wish(const ListedSample& entry) const;
-  TargetWish target_wish(const Header& header) const;
-  Header header_of_entry(const ListedSample& entry) const;
-  Shape image_of_entry(const ListedSample& entry, int64_t* samples) const;
-  void read_target_header(const ListedSample& entry, Header* header) const;
-  void check_mask_size(const ListedSample& entry, const Header& header) const;
-  [[noreturn]] void refuse_targets(const ArrayFile& targets, const std::string& image,
-                                   int64_t samples) const;
-  bool are_numbers(const ArrayFile& targets) const;
   /// What the target file has, as whole numbers: not yet labels.
   void load_values(int64_t sample, const Box& box, at::Tensor values) const;
   /// Calls visit(value) with each value of each strip of targets, those to ignore left out; one
@@ -98,13 +69,11 @@ class FileDataset final : public Dataset {
                                  int64_t value) const;
 
   const SampleList list_;
-  const SetForm form_;
   const FileOptions options_;
-  const DataWish wish_;
-  const OpenFiles images_;
-  const OpenFiles targets_;
+  const int64_t classes_of_model_;
+  const SampleFiles files_;
   const std::optional<int64_t> ignored_;
-  std::vector<Header> headers_;
+  std::vector<SampleHeader> headers_;
   int64_t samples_per_file_ = 1;
   Source source_ = Source::kNone;
   bool numbers_ = false;
@@ -120,11 +89,9 @@ class FileDataset final : public Dataset {
 FileDataset::FileDataset(SampleList list, SetForm form, const FileOptions& options,
                          const DataWish& wish)
     : list_(std::move(list)),
-      form_(form),
       options_(options),
-      wish_(wish),
-      images_(options.images),
-      targets_(options.masks),
+      classes_of_model_(wish.num_classes),
+      files_(form, options, wish, list_.targets_are_labels),
       ignored_(options.ignored ? options.ignored : list_.ignored) {
   find_source();
   read_headers();
@@ -165,112 +132,17 @@ void FileDataset::find_source() {
 void FileDataset::read_headers() {
   headers_.resize(list_.samples.size());
   in_parallel(std::ssize(headers_), reading_threads(), [&](int64_t index, int64_t) {
-    headers_[index] = header_of_entry(list_.samples[index]);
+    headers_[index] = files_.header_of(list_.samples[index]);
   });
   samples_per_file_ = headers_.front().samples;
 }
 
-ImageWish FileDataset::whole_wish() const {
-  return {.shape = wish_.image_shape,
-          .channels = wish_.channels,
-          .pages = options_.pages,
-          .many_samples = is_pair()};
-}
-
-ImageWish FileDataset::image_wish(const ListedSample& entry) const {
-  ImageWish wish = whole_wish();
-  if (entry.images.size() > 1 && !wish.shape.empty()) wish.shape[0] = 0;
-  if (wish.shape.empty() && !entry.target.empty())
-    wish.target_sizes = targets_.get(entry.target)->shape();
-  return wish;
-}
-
-TargetWish FileDataset::target_wish(const Header& header) const {
-  return {.num_spatial = static_cast<int>(header.image.size()) - 1,
-          .are_numbers = header.numbers,
-          .channels = wish_.channels,
-          .many_samples = is_pair()};
-}
-
-/// The channels of all files of an image together; they have the same space.
-Shape FileDataset::image_of_entry(const ListedSample& entry, int64_t* samples) const {
-  Shape image;
-  for (const std::string& path : entry.images) {
-    const auto file = images_.get(path);
-    const FileAxes axes = image_axes(*file, image_wish(entry));
-    const Shape part = sample_shape(axes, file->shape());
-    *samples = samples_in(axes, file->shape());
-    if (image.empty()) {
-      image = part;
-    } else if (!std::equal(part.begin() + 1, part.end(), image.begin() + 1, image.end())) {
-      throw_error<InvalidInput>(
-          "[data] {}: {} and {} are channels of one image; give them the same size, {}", path,
-          to_string(part), to_string(image), entry.images.front());
-    } else {
-      image[0] += part[0];
-    }
-  }
-  return image;
-}
-
-FileDataset::Header FileDataset::header_of_entry(const ListedSample& entry) const {
-  Header header;
-  header.image = image_of_entry(entry, &header.samples);
-  const Shape& wanted = wish_.image_shape;
-  const auto file = images_.get(entry.images.front());
-  header.type = file->type();
-  if (!wanted.empty() && header.image[0] != wanted[0])
-    throw_error<InvalidInput>("[data] {}: {} of {} have {}, the network takes {}", file->path(),
-                              counted(std::ssize(entry.images), "file"), entry.name,
-                              counted(header.image[0], "channel"), wanted[0]);
-  if (!wanted.empty() && header.image != wanted && wish_.sizes == ImageSizes::kAsWanted)
-    refuse_image(*file, whole_wish(), header.image);
-  if (!entry.target.empty()) read_target_header(entry, &header);
-  return header;
-}
-
-bool FileDataset::are_numbers(const ArrayFile& targets) const {
-  if (options_.targets != FileTargets::kByType) return options_.targets == FileTargets::kNumbers;
-  return is_real(targets.type()) && !list_.targets_are_labels;
-}
-
-void FileDataset::read_target_header(const ListedSample& entry, Header* header) const {
-  const auto file = targets_.get(entry.target);
-  header->numbers = are_numbers(*file);
-  // Without an axis for samples there is nothing to look at.
-  if (file->shape().empty()) refuse_targets(*file, entry.images.front(), header->samples);
-  const FileAxes axes = target_axes(*file, target_wish(*header));
-  header->target = sample_shape(axes, file->shape());
-  if (samples_in(axes, file->shape()) != header->samples)
-    refuse_targets(*file, entry.images.front(), header->samples);
-  check_mask_size(entry, *header);
-}
-
-void FileDataset::refuse_targets(const ArrayFile& targets, const std::string& image,
-                                 int64_t samples) const {
-  throw_error<InvalidInput>(
-      "[data] {}: the targets' shape {} does not fit {} in {}; give samples x spatial (labels per "
-      "pixel), samples (one per image), or samples x channels x spatial (numbers)",
-      targets.path(), to_string(targets.shape()), counted(samples, "image"), image);
-}
-
-/// Whether the targets of a pair, and numbers, fit the network's outputs, which need not have the
-/// size of the images, is seen where both are known.
-void FileDataset::check_mask_size(const ListedSample& entry, const Header& header) const {
-  if (is_pair() || header.numbers) return;
-  const Shape space(header.image.begin() + 1, header.image.end());
-  if (header.target != space)
-    throw_error<InvalidInput>(
-        "[data] {}: the mask is {}, its image {} is {}; give each pixel of the image a label",
-        entry.target, to_string(header.target), entry.images.front(), to_string(space));
-}
-
 void FileDataset::check_headers_agree() {
-  const Header& first = headers_.front();
+  const SampleHeader& first = headers_.front();
   const ListedSample* with_target = nullptr;
   bool same_image = true, same_target = true, same_type = true;
   for (size_t i = 0; i < headers_.size(); ++i) {
-    const Header& header = headers_[i];
+    const SampleHeader& header = headers_[i];
     const ListedSample& entry = list_.samples[i];
     if (header.image.size() != first.image.size() || header.image[0] != first.image[0])
       throw_error<InvalidInput>(
@@ -349,7 +221,7 @@ int64_t FileDataset::num_classes() const {
   if (numbers_ || source_ == Source::kNone) return 0;
   if (options_.num_classes > 0) return options_.num_classes;
   if (!list_.class_names.empty()) return std::ssize(list_.class_names);
-  if (wish_.num_classes > 0) return wish_.num_classes;
+  if (classes_of_model_ > 0) return classes_of_model_;
   std::call_once(counted_, [&] {
     const int64_t classes = largest_label() + 1;
     if (classes > kMaxClasses)
@@ -362,54 +234,18 @@ int64_t FileDataset::num_classes() const {
 }
 
 void FileDataset::load_image(Sample sample, const Box& box, at::Tensor target) const {
-  const Header& header = header_of(sample);
+  const SampleHeader& header = header_of(sample);
   check_request("image of files", header.image, box, target);
-  if (box.empty()) return;
-  const ListedSample& entry = entry_of(sample);
-  const ImageWish wish = image_wish(entry);
-  int64_t first = 0;  // channel of this file
-  for (const std::string& path : entry.images) {
-    const ArrayReader file(images_.get(path));
-    const FileAxes axes = image_axes(file.file(), wish);
-    Shape shape = sample_shape(axes, file.shape());
-    const int64_t channels = shape[0];
-    shape[0] = header.image[0];
-    const bool is_last = path == entry.images.back();
-    if (shape != header.image || samples_in(axes, file.shape()) != header.samples ||
-        first + channels > header.image[0] || (is_last && first + channels < header.image[0]))
-      refuse_changed(file.file());
-    Box part = box;
-    part[0] = intersect(box[0], Range{first, first + channels}).shifted(-first);
-    if (!part.empty())
-      read_sample(file, axes, sample % samples_per_file_, part,
-                  target.narrow(0, part[0].begin + first - box[0].begin, part[0].size()));
-    first += channels;
-  }
+  if (!box.empty())
+    files_.read_image(entry_of(sample), header, sample % samples_per_file_, box, target);
 }
 
 void FileDataset::load_values(int64_t sample, const Box& box, at::Tensor values) const {
   const ListedSample& entry = entry_of(sample);
-  if (source_ == Source::kList) {
+  if (source_ == Source::kList)
     values.fill_(entry.label.value_or(kIgnoreLabel));
-    return;
-  }
-  const Header& header = header_of(sample);
-  const ArrayReader file(targets_.get(entry.target));
-  const FileAxes axes = target_axes(file.file(), target_wish(header));
-  if (sample_shape(axes, file.shape()) != header.target ||
-      samples_in(axes, file.shape()) != header.samples)
-    refuse_changed(file.file());
-  const int64_t index = sample % samples_per_file_;
-  if (values.scalar_type() != at::kLong || !is_real(file.type()))
-    return read_sample(file, axes, index, box, values);
-  at::Tensor real = at::empty(box.shape(), at::kDouble);
-  read_sample(file, axes, index, box, real);
-  if (!real.equal(real.round()) || (real.abs() > 1e15).any().item<bool>())
-    throw_error<InvalidInput>(
-        "[data] {}: targets=labels, and sample {} has numbers that are not whole; use "
-        "targets=numbers with a loss such as mse",
-        file.path(), sample);
-  values.copy_(real);
+  else
+    files_.read_target(entry, header_of(sample), sample % samples_per_file_, box, values);
 }
 
 void FileDataset::load_target(Sample sample, const Box& box, at::Tensor target) const {

@@ -121,6 +121,17 @@ TEST_F(FileSetTest, ChannelsOfSeveralFiles) {
   EXPECT_NE(refusal_of({4, 4, 5}).find("are channels of one image"), std::string::npos);
 }
 
+/// One file may be several channels.
+TEST_F(FileSetTest, AFileMayComeTwice) {
+  image("a.npy", {2, 2}, 5);
+  write_bytes(folder_ / "l.csv", "image,image2,label\na.npy,a.npy,1\n");
+  const auto data = open_dataset("list:" + (folder_ / "l.csv"), {2, 2, 2}, 1, 2);
+  at::Tensor whole = at::empty({2, 2, 2});
+  data->load_image(0, Box::whole({2, 2, 2}), whole);
+  EXPECT_TRUE(whole[0].equal(whole[1]));
+  EXPECT_EQ(whole[1][1][1].item<float>(), 8);
+}
+
 TEST_F(FileSetTest, ValuesOfMasksBecomeLabels) {
   image("images/a.npy", {2, 2});
   write<uint8_t>("masks/a.npy", {2, 2}, {0, 255, 255, 7});
