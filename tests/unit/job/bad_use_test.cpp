@@ -37,29 +37,35 @@ TEST(BadUse, InputsOfAProofThatDoNotFit) {
   EXPECT_TRUE(verify(small_job(2), options).ok);
 }
 
-class LargerImages final : public Dataset {
+class OtherImages final : public Dataset {
  public:
+  OtherImages(int64_t rows, int64_t columns) : shape_{1, rows, columns} {}
   int64_t size() const override { return 4; }
-  Shape image_shape() const override { return {1, 2 * kImageRows, 2 * kImageColumns}; }
+  Shape image_shape() const override { return shape_; }
   int64_t num_classes() const override { return 2; }
   bool per_pixel() const override { return true; }
   void load_image(Sample, const Box&, at::Tensor target) const override { target.zero_(); }
   void load_target(Sample, const Box&, at::Tensor target) const override { target.zero_(); }
+
+ private:
+  Shape shape_;
 };
 
-/// A class map of the images' corners would look like a result.
-TEST(BadUse, ImagesOfAnotherSizeAreNotCropped) {
+/// A class map of the images' corners would look like a result. Training cuts larger images into
+/// patches, but images that are too small everywhere are more likely a mistake.
+TEST(BadUse, ImagesOfAnotherSizeAreRefused) {
   const ScratchFolder folder;
   const Job job = small_job(2);
-  const char* message = "an image is 1x24x20, the network takes 1x12x10";
+  const OtherImages larger(2 * kImageRows, 2 * kImageColumns);
   expect_refusal(
-      [&] { predict(job, LargerImages(), {.weights = folder / "w", .classes = folder / "c.npy"}); },
-      message);
+      [&] { predict(job, larger, {.weights = folder / "w", .classes = folder / "c.npy"}); },
+      "an image is 1x24x20, the network takes 1x12x10");
   TrainConfig config;
   config.model = "own";
   config.folder = folder / "run";
-  expect_refusal([&] { train(job, resolved(config), std::make_shared<const LargerImages>()); },
-                 message);
+  const auto smaller = std::make_shared<const OtherImages>(kImageRows / 2, kImageColumns);
+  expect_refusal([&] { train(job, resolved(config), smaller); },
+                 "an image is 1x6x10, the network takes 1x12x10");
 }
 
 TEST(BadUse, AGraphWithoutALoss) {
