@@ -6,8 +6,9 @@
 //
 // Build or import a graph (zoo/zoo.h, import/import.h, or operator by operator from ops/), put a
 // loss on it (loss/add_losses.h), choose a plan (plan/plan.h, or by options as the command line
-// does in job/job.h), and verify, measure, train or predict (job/run.h, job/predict.h). examples/
-// shows each of them. Other headers are there, too, but may change from version to version.
+// does in job/job.h), and verify, measure, train, predict or evaluate (job/run.h, job/predict.h,
+// job/evaluate.h). examples/ shows most of them. Other headers are there, too, but may change from
+// version to version.
 
 #include "tessera/augment/prepared.h"
 #include "tessera/base/error.h"
@@ -21,11 +22,14 @@
 #include "tessera/graph/op.h"
 #include "tessera/graph/script.h"
 #include "tessera/import/import.h"
+#include "tessera/job/applied_weights.h"
 #include "tessera/job/data_report.h"
+#include "tessera/job/evaluate.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/job.h"
 #include "tessera/job/predict.h"
 #include "tessera/job/run.h"
+#include "tessera/job/run_source.h"
 #include "tessera/loss/add_losses.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/linear.h"

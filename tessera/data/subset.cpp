@@ -15,6 +15,17 @@ Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> sampl
     if (sample < 0 || sample >= source_->size())
       throw_error<InvalidInput>("[subset] sample {} is outside the data set; it has 0 to {}",
                                 sample, source_->size() - 1);
+  image_shape_ = source_->image_shape();
+  target_shape_ = source_->target_shape();
+  if (!image_shape_.empty() || samples_.empty()) return;
+  const int64_t first = samples_.front();
+  if (std::ranges::all_of(samples_, [&](int64_t sample) {
+        return source_->image_shape_of(sample) == source_->image_shape_of(first) &&
+               source_->target_shape_of(sample) == source_->target_shape_of(first);
+      })) {
+    image_shape_ = source_->image_shape_of(first);
+    target_shape_ = source_->target_shape_of(first);
+  }
 }
 
 void Subset::load_image(Sample sample, const Box& box, at::Tensor target) const {

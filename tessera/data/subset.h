@@ -21,12 +21,12 @@ class Subset : public Dataset {
   Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> samples);
 
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
-  Shape image_shape() const override { return source_->image_shape(); }
+  Shape image_shape() const override { return image_shape_; }
   int64_t num_classes() const override { return source_->num_classes(); }
   bool per_pixel() const override { return source_->per_pixel(); }
   bool labels_are_made_up() const override { return source_->labels_are_made_up(); }
   bool real_targets() const override { return source_->real_targets(); }
-  Shape target_shape() const override { return source_->target_shape(); }
+  Shape target_shape() const override { return target_shape_; }
   std::vector<std::string> class_names() const override { return source_->class_names(); }
   bool has_targets() const override { return source_->has_targets(); }
   std::optional<PixelType> pixel_type() const override { return source_->pixel_type(); }
@@ -50,6 +50,9 @@ class Subset : public Dataset {
 
   std::shared_ptr<const Dataset> source_;
   std::vector<int64_t> samples_;
+  // Where the source has samples of several sizes, those of this may all be alike.
+  Shape image_shape_;
+  Shape target_shape_;
 };
 
 /// One of `count` parts that take turns at validation, from 1 on.

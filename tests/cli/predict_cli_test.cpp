@@ -76,11 +76,11 @@ TEST_F(PredictCli, ImagesOfAnotherSizeWithoutLabels) {
   EXPECT_NE(outcome.err.find("weights of run/checkpoints/step-"), std::string::npos) << outcome.err;
   EXPECT_EQ(fs::file_size("maps/0.npy"), 128u + 40 * 32);
   EXPECT_EQ(fs::file_size("p.npy"), 128u + 4 * 2 * 40 * 32);
-  const Outcome windows =
-      tessera("predict run --images npy:image.npy --probabilities w.npy --flips --window 32x24");
-  ASSERT_EQ(windows.exit_code, 2) << "the windows are smaller than what the network sees";
+  expect_refused("predict run --images npy:image.npy --probabilities w.npy --window 8x8",
+                 "not larger than what the network sees");
   expect_refused("evaluate run --data npy:image.npy", "the images have no targets");
-  expect_refused("train unet2d --data npy:image.npy --input 1x1x40x32", "no targets");
+  expect_refused("train unet2d:base=2,depth=2 --data npy:image.npy --input 1x1x40x32 --run none",
+                 "no targets");
 }
 
 TEST_F(PredictCli, EvaluatesARun) {

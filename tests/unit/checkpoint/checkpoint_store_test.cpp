@@ -103,7 +103,7 @@ TEST(BestLink, DoesNotLeadAstray) {
   const ScratchFolder folder;
   CheckpointStore store(folder.path(), 1, fail_on_warning);
   for (int64_t step : {1, 2}) store.save(example_state(step), step == 1);
-  for (const char* target : {"step-000002", "step-000009", "/tmp", "best"}) {
+  for (const char* target : {"step-000009", "/tmp", "best", "step-000002"}) {
     fs::remove(folder.file("best"));
     fs::create_symlink(target, folder.file("best"));
     EXPECT_EQ(store.best(), folder.file("step-000001")) << target;
@@ -180,9 +180,9 @@ TEST(CheckpointStore, LeavesHigherStepsUntilTheyArePassed) {
   CheckpointStore store(folder.path(), 2, fail_on_warning);
   for (int64_t step : {10, 20}) store.save(example_state(step), step == 20);
   for (int64_t step : {11, 12, 13}) store.save(example_state(step), false);
-  EXPECT_EQ(names_in(folder.path()), (Names{"step-000012", "step-000013", "step-000020"}));
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000012", "step-000013", "step-000020"}));
   for (int64_t step : {21, 22}) store.save(example_state(step), true);
-  EXPECT_EQ(names_in(folder.path()), (Names{"step-000021", "step-000022"}));
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000021", "step-000022"}));
 }
 
 TEST(CheckpointStore, RemovesWhatAKilledRunLeftAndNothingElse) {

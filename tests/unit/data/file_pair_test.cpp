@@ -58,6 +58,21 @@ TEST_F(FilePairTest, PerPixel) {
   EXPECT_EQ(labels[1][2].item<int64_t>(), (20 + 15 + 3) % 4);
 }
 
+TEST_F(FilePairTest, ImagesAloneAreToBePredicted) {
+  images<uint8_t>("|u1", "(2, 4, 5)", 40);
+  const std::string spec = "npy:" + folder_.file("images.npy");
+  const auto data = open_dataset(spec, {1, 8, 8}, 1, 3, ChannelAxis::kFirst, ImageSizes::kAny);
+  EXPECT_FALSE(data->has_targets());
+  EXPECT_EQ(data->size(), 2);
+  EXPECT_EQ(data->image_shape(), (Shape{1, 4, 5})) << "any size will do";
+  const std::string fixed = message_of<InvalidInput>([&] { open_dataset(spec, {1, 8, 8}, 1); });
+  EXPECT_NE(fixed.find("need Nx1x8x8"), std::string::npos) << fixed;
+  const std::string two = message_of<InvalidInput>([&] {
+    open_dataset(spec, {2, 8, 8}, 1, 3, ChannelAxis::kFirst, ImageSizes::kAny);
+  });
+  EXPECT_NE(two.find("the file's shape is 2x4x5"), std::string::npos) << two;
+}
+
 TEST_F(FilePairTest, OneChannelMayBeLeftOut) {
   images<int16_t>("<i2", "(2, 4, 5)", 40);
   targets<int64_t>("<i8", "(2, 4, 5)", counting<int64_t>(40, 3));

@@ -45,8 +45,8 @@ at::Tensor read(const std::string& path) {
 
 class Windows : public testing::Test {
  protected:
-  /// A network with weights in a file, on 2 x 1 ranks.
-  JobConfig config(const std::string& model) {
+  /// A network with weights in a file, on 2 x 1 ranks; less of class 1 by what it is ahead.
+  JobConfig config(const std::string& model, double lead_of_class_1 = 0) {
     JobConfig config;
     config.model = model;
     config.input = "1x1x32x32";
@@ -54,8 +54,10 @@ class Windows : public testing::Test {
     config.dtype = "float64";
     const Job job = resolve_job(config);
     std::vector<at::Tensor> weights;
-    for (const Parameter& parameter : job.graph().parameters())
+    for (const Parameter& parameter : job.graph().parameters()) {
       weights.push_back(initial_value(parameter, /*seed=*/20));
+      if (parameter.name == "head.bias") weights.back()[1] -= lead_of_class_1;
+    }
     save_weights(folder / "w.safetensors", job.graph(), weights);
     return config;
   }
@@ -97,7 +99,6 @@ TEST_F(Windows, AreTakenWhereTheImageDoesNotFit) {
   const WavesOfSizes data({{1, 256, 128}});
   predict(small, data, raw("whole.npy"));
   small.memory = "700KiB";
-  const Shape image{1, 256, 128};
   std::string reason;
   JobConfig whole = small;
   whole.input = "1x1x256x128";
@@ -149,6 +150,10 @@ TEST_F(Windows, LargestComponentsAreOfTheWholeMap) {
   const WavesOfSizes data({{1, 64, 64}});
   PredictRequest plain = raw("raw.npy");
   plain.classes = folder / "plain.npy";
+  predict(unet, data, plain);
+  // A head with which half of the pixels are of either class.
+  const at::Tensor outputs = read(plain.raw)[0];
+  config(kUNet, (outputs[1] - outputs[0]).median().item<double>());
   predict(unet, data, plain);
   PredictRequest request = raw("raw.npy");
   request.classes = folder / "cleaned.npy";
