@@ -46,7 +46,7 @@ std::unique_ptr<Dataset> open_pair(const DataSpec& spec, const std::string& text
                                    const DataWish& wish) {
   if (spec.paths.empty() || std::ranges::count(spec.paths, "") > 0 || text.ends_with(','))
     throw_error<InvalidInput>(
-        "[data] '{}' does not name two files; write files:images.npy,targets.npy (then ,classes=K, "
+        "[data] '{}' does not name files; write files:images.npy,targets.npy (then ,classes=K, "
         ",ignore=LABEL or another option), or images alone to predict",
         text);
   return open_file_pair(spec.paths[0], spec.paths.size() > 1 ? spec.paths[1] : "",

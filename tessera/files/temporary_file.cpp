@@ -100,8 +100,10 @@ TemporaryFile::Created TemporaryFile::create_alone(const std::string& target,
         ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor < 0) throw_file_error("create a file for", path, errno);
     OutputFile file(descriptor, path);
-    // A file that is busy though it is new was taken for a leftover, by a writer who is there.
-    if (try_lock(descriptor) != Lock::kBusy && is_alone(target, name))
+    // A file that is busy or gone though it is new was taken for a leftover, by a writer who is
+    // there.
+    if (try_lock(descriptor) != Lock::kBusy && names_this_file(name, descriptor) &&
+        is_alone(target, name))
       return {name, std::move(file)};
     ::unlink(name.c_str());
     if (attempt == kAttempts)

@@ -82,10 +82,9 @@ TEST_F(JsonCli, AFileIsWrittenInTheFormatOfItsName) {
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   };
   const std::string predict = "predict" + kTinyUnet + "--images synthetic --weights nothing ";
-  refused(predict + "--output x.tif",
-          "[--output] x.tif is not a name that ends in .npy, the format that is written");
+  refused(predict + "--output x.bmp", "[--output] x.bmp is not a name that ends in .npy");
   refused(predict + "--output x", "[--output] x is not a name that ends in .npy");
-  refused(predict + "--raw x.png", "[--raw] x.png");
+  refused(predict + "--raw x.jpg", "[--raw] x.jpg");
   refused(predict + "--probabilities x.npz", "[--probabilities] x.npz");
   refused(predict + "--output x.npy --picture x.jpg", "[--picture] x.jpg is not a name that ends");
   refused("train" + kTinyUnet + "--data synthetic --save-weights w.pth", ".safetensors or .pt");

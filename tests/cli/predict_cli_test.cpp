@@ -74,7 +74,7 @@ TEST_F(PredictCli, ImagesOfAnotherSizeWithoutLabels) {
       "--largest-component all");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("weights of run/checkpoints/step-"), std::string::npos) << outcome.err;
-  EXPECT_EQ(fs::file_size("maps/0.npy"), 128u + 40 * 32);
+  EXPECT_EQ(fs::file_size("maps/image.npy"), 128u + 40 * 32);
   EXPECT_EQ(fs::file_size("p.npy"), 128u + 4 * 2 * 40 * 32);
   expect_refused("predict run --images npy:image.npy --probabilities w.npy --window 8x8",
                  "not larger than what the network sees");
@@ -127,7 +127,8 @@ TEST_F(PredictCli, AClassifierHasNoMasks) {
 TEST_F(PredictCli, RefusesWhatItCannotDo) {
   const std::string predict = "predict run --data synthetic:samples=2,classes=2 ";
   expect_refused(predict, "give it, --probabilities or --raw");
-  expect_refused(predict + "--output x.tiff", "is not a name that ends in");
+  expect_refused(predict + "--output x.bmp", "is not a name that ends in");
+  expect_refused(predict + "--output x.nii", "holds one image, and there are 2 samples");
   expect_refused(predict + "--output x.npy --weights nowhere", "nowhere");
   expect_refused(predict + "--output x.npy --largest-component 7", "from 1 to 1");
   expect_refused(predict + "--output x.npy --memory 1KiB", "[--memory]", 4);

@@ -185,7 +185,8 @@ TEST(CheckpointKill, AtEverySystemCall) {
   int stop = 1;
   for (;; ++stop) {
     const ScratchFolder folder(ScratchFolder::Medium::kMemory);
-    std::filesystem::copy(three.path(), folder.path(), std::filesystem::copy_options::recursive);
+    using Options = std::filesystem::copy_options;
+    std::filesystem::copy(three.path(), folder.path(), Options::recursive | Options::copy_symlinks);
     SCOPED_TRACE(::testing::Message() << "stop " << stop);
     const SharedProgress progress;
     progress->begun = progress->saved = 3;
