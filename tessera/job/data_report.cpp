@@ -72,7 +72,9 @@ void count_classes(const Dataset& data, DataReport* report) {
 DataReport report_data(const TrainConfig& config, const DataReportOptions& options) {
   DataReport report;
   report.data = open_any(config);
-  const DatasetSplit split = split_for_training(config, report.data);
+  TrainConfig splitting = config;
+  if (report.data->size() < 2) splitting.validation_fraction = 0;  // one sample is there to be seen
+  const DatasetSplit split = split_for_training(splitting, report.data);
   const PreparedData made = prepared(split.train, split.validation, preparation_of(config, {}));
   report.train = made.train;
   report.validation = made.validation;
