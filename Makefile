@@ -2,7 +2,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help install configure build test demo clean format
+.PHONY: help install install-tests configure build test demo clean format
 
 help:
 	@echo "make build   install packages, configure and build; leaves $(BUILD)/tessera"
@@ -18,13 +18,17 @@ demo: configure
 install:
 	@scripts/install_packages.sh
 
+install-tests:
+	@scripts/install_packages.sh tests
+
 configure: install
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
 
 build: configure
 	cmake --build $(BUILD) -j $(JOBS)
 
-test: build
+test: install-tests
+	$(MAKE) build
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 format:

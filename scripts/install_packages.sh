@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
 # Installs what Tessera needs on Debian 12. Does nothing, and needs no rights, when all is there.
+#
+#   scripts/install_packages.sh          what the program is built with
+#   scripts/install_packages.sh tests    also what the tests want: further formats, PyTorch
 set -euo pipefail
 
 packages=(
@@ -8,12 +11,15 @@ packages=(
   libopenblas0-pthread # without it LibTorch's matrix products are about 30 times slower
   libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libgtest-dev
-  python3-numpy python3-torch python3-torchvision # tests compare with PyTorch and torchvision
-  libpng-dev # pictures of predictions; optional for the build, wanted by the tests
-  libtiff-dev libjpeg-dev libopenslide-dev # images; optional for the build, wanted by the tests
-  zlib1g-dev libhdf5-dev libgdcm-dev libgdal-dev # volumes and maps; optional for the build, wanted by the tests
-  libopenmpi-dev openmpi-bin # ranks as processes; optional for the build, wanted by the tests
+  libpng-dev libtiff-dev libjpeg-dev zlib1g-dev # images; each is optional for the build
+  libopenmpi-dev openmpi-bin # ranks as processes; optional for the build
 )
+if [ "${1:-}" = tests ]; then
+  packages+=(
+    libopenslide-dev libhdf5-dev libgdcm-dev libgdal-dev # more formats; each is optional for the build
+    python3-numpy python3-torch python3-torchvision # tests compare with PyTorch and torchvision
+  )
+fi
 
 missing=()
 for package in "${packages[@]}"; do
