@@ -12,10 +12,6 @@ class PatchGrid : public PatchesOf {
   PatchGrid(std::shared_ptr<const Dataset> source, const Shape& size, double fill);
 
   int64_t size() const override { return std::ssize(places_); }
-  std::string name_of(int64_t sample) const override { return source().name_of(image_of(sample)); }
-  SamplePart part_of(int64_t sample) const override { return source().part_of(image_of(sample)); }
-  double weight_of(int64_t sample) const override { return source().weight_of(image_of(sample)); }
-  ImageFrame frame_of(int64_t) const override { return {}; }
   void load_image(Sample sample, const Box& box, at::Tensor target) const override;
   void load_target(Sample sample, const Box& box, at::Tensor target) const override;
 
@@ -25,7 +21,9 @@ class PatchGrid : public PatchesOf {
     std::vector<int64_t> origin;
   };
   void add_places(int64_t image);
-  int64_t image_of(int64_t sample) const { return places_.at(static_cast<size_t>(sample)).image; }
+  int64_t image_of(int64_t sample) const override {
+    return places_.at(static_cast<size_t>(sample)).image;
+  }
   AxisMap axes(const Place& place) const { return crop_at(place.origin, patch()); }
 
   std::vector<Place> places_;

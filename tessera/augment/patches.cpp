@@ -21,15 +21,11 @@ class RandomPatches : public PatchesOf {
   RandomPatches(std::shared_ptr<const Dataset> source, const PatchOptions& options);
 
   int64_t size() const override { return source().size() * options_.per_image; }
-  std::string name_of(int64_t sample) const override { return source().name_of(image_of(sample)); }
-  SamplePart part_of(int64_t sample) const override { return source().part_of(image_of(sample)); }
-  double weight_of(int64_t sample) const override { return source().weight_of(image_of(sample)); }
-  ImageFrame frame_of(int64_t) const override { return {}; }
   void load_image(Sample sample, const Box& box, at::Tensor target) const override;
   void load_target(Sample sample, const Box& box, at::Tensor target) const override;
 
  private:
-  int64_t image_of(int64_t sample) const { return sample / options_.per_image; }
+  int64_t image_of(int64_t sample) const override { return sample / options_.per_image; }
   Sample source_sample(Sample sample) const { return {image_of(sample), sample.epoch}; }
   PatchDraw draw(Sample sample) const;
   std::vector<int64_t> draw_origin(const RandomKey& key, int64_t image, const Shape& spatial,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/mean.h"
 #include "tessera/base/standard_streams.h"
 #include "tessera/base/text.h"
 #include "tessera/cli/command.h"
@@ -38,17 +39,6 @@ struct Column {
   double mean = NAN;
 };
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  int64_t count = 0;
-  for (double value : values)
-    if (!std::isnan(value)) {
-      sum += value;
-      ++count;
-    }
-  return count == 0 ? NAN : sum / static_cast<double>(count);
-}
-
 std::vector<Column> columns_of(const Evaluation& evaluation) {
   const Scores& scores = evaluation.result.scores;
   std::vector<Column> columns;
@@ -64,8 +54,8 @@ std::vector<Column> columns_of(const Evaluation& evaluation) {
     hausdorff.push_back(surface.hausdorff95);
     dice.push_back(surface.surface_dice);
   }
-  columns.push_back({"hausdorff95", "Hausdorff 95%", hausdorff, mean_of(hausdorff)});
-  columns.push_back({"surface_dice", "surface Dice", dice, mean_of(dice)});
+  columns.push_back({"hausdorff95", "Hausdorff 95%", hausdorff, mean_of_numbers(hausdorff)});
+  columns.push_back({"surface_dice", "surface Dice", dice, mean_of_numbers(dice)});
   return columns;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/base/mean.h"
 #include "tessera/geometry/box.h"
 #include "tessera/kernels/confusion.h"
 
@@ -17,18 +18,6 @@ constexpr int64_t kFewClasses = 5;
 
 double ratio(int64_t part, int64_t whole) {
   return whole == 0 ? kNaN : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-/// Over the entries that are numbers; NaN where there are none.
-double mean_of_numbers(const std::vector<double>& values) {
-  double sum = 0;
-  int64_t count = 0;
-  for (double value : values)
-    if (!std::isnan(value)) {
-      sum += value;
-      ++count;
-    }
-  return count == 0 ? kNaN : sum / static_cast<double>(count);
 }
 
 /// Whether class `other` comes before class `own` when logits are sorted, the largest first.
