@@ -1,9 +1,4 @@
-#include <png.h>
-
-#include <array>
-#include <csetjmp>
 #include <cstring>
-#include <exception>
 #include <mutex>
 
 #include "tessera/base/error.h"
@@ -11,6 +6,7 @@
 #include "tessera/images/box_runs.h"
 #include "tessera/images/flat_array.h"
 #include "tessera/images/formats.h"
+#include "tessera/images/png_calls.h"
 #include "tessera/images/row_decoder.h"
 
 namespace tessera {
@@ -19,50 +15,26 @@ namespace {
 constexpr int64_t kMaxPngRowBytes = int64_t{1} << 30;
 constexpr int64_t kMaxInterlacedBytes = int64_t{4} << 30;
 
-/// What libpng's callbacks see.
+/// What libpng reads from.
 struct PngStream {
   const InputFile* file;
   uint64_t position = 0;
-  std::array<char, 200> complaint = {};
-  std::exception_ptr failure = nullptr;
+  PngFailure failure = {};
 };
-
-void keep_png_error(png_structp png, png_const_charp message) {
-  auto& stream = *static_cast<PngStream*>(png_get_error_ptr(png));
-  std::strncpy(stream.complaint.data(), message, stream.complaint.size() - 1);
-  png_longjmp(png, 1);
-}
-
-void drop_png_warning(png_structp, png_const_charp) {}
 
 void read_png(png_structp png, png_bytep to, size_t bytes) {
   auto& stream = *static_cast<PngStream*>(png_get_io_ptr(png));
   if (bytes > stream.file->size() - stream.position) png_error(png, "the file ends too early");
-  bool done = false;
-  try {
-    stream.file->read_at(stream.position, to, bytes);
-    done = true;
-  } catch (...) {
-    stream.failure = std::current_exception();
-  }
-  if (!done) png_error(png, "the file cannot be read");  // jumps, so not from within the catch
+  work_for_png(png, "the file cannot be read",
+               [&] { stream.file->read_at(stream.position, to, bytes); });
   stream.position += bytes;
-}
-
-/// libpng leaves its calls by a jump where they fail. It must not pass an object with a destructor,
-/// so each call of it stands in a function of its own, with nothing but plain values.
-template <class Call>
-bool guarded(png_structp png, const Call& call) {
-  if (setjmp(png_jmpbuf(png)) != 0) return false;
-  call();
-  return true;
 }
 
 /// A file of libpng's that is open for one pass.
 class PngDecoder final : public RowDecoder {
  public:
   explicit PngDecoder(const InputFile& file) : stream_(new PngStream{.file = &file}) {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, stream_.get(), keep_png_error,
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &stream_->failure, keep_png_error,
                                   drop_png_warning);
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) {
@@ -115,10 +87,10 @@ class PngDecoder final : public RowDecoder {
  private:
   template <class Call>
   void run(const Call& call) {
-    if (guarded(png_, call)) return;
-    if (stream_->failure) std::rethrow_exception(stream_->failure);
+    if (guarded_png_call(png_, call)) return;
+    if (stream_->failure.exception) std::rethrow_exception(stream_->failure.exception);
     throw_error<InvalidInput>("[png] {}: is not a PNG file, or a damaged one; libpng says: {}",
-                              stream_->file->path(), stream_->complaint.data());
+                              stream_->file->path(), stream_->failure.complaint.data());
   }
 
   const std::unique_ptr<PngStream> stream_;

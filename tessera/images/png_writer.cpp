@@ -1,62 +1,33 @@
-#include <png.h>
-
-#include <array>
-#include <csetjmp>
-#include <cstring>
-#include <exception>
 #include <optional>
 #include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/files/input_file.h"
 #include "tessera/images/formats.h"
+#include "tessera/images/png_calls.h"
 #include "tessera/images/shared_output.h"
 
 namespace tessera {
 namespace {
 
+/// What libpng writes to.
 struct PngSink {
   OutputFile* file;
-  std::array<char, 200> complaint = {};
-  std::exception_ptr failure = nullptr;
+  PngFailure failure = {};
 };
-
-void keep_png_writer_error(png_structp png, png_const_charp message) {
-  auto& sink = *static_cast<PngSink*>(png_get_error_ptr(png));
-  std::strncpy(sink.complaint.data(), message, sink.complaint.size() - 1);
-  png_longjmp(png, 1);
-}
-
-void drop_png_writer_warning(png_structp, png_const_charp) {}
 
 void append_png(png_structp png, png_bytep data, size_t bytes) {
   auto& sink = *static_cast<PngSink*>(png_get_io_ptr(png));
-  bool done = false;
-  try {
-    sink.file->append(data, bytes);
-    done = true;
-  } catch (...) {
-    sink.failure = std::current_exception();
-  }
-  if (!done) png_error(png, "the file cannot be written");
+  work_for_png(png, "the file cannot be written", [&] { sink.file->append(data, bytes); });
 }
 
 void flush_nothing(png_structp) {}
 
-/// libpng leaves its calls by a jump where they fail, which must not pass an object with a
-/// destructor: each stands in a function with nothing but plain values.
-template <class Call>
-bool guarded_png_write(png_structp png, const Call& call) {
-  if (setjmp(png_jmpbuf(png)) != 0) return false;
-  call();
-  return true;
-}
-
 class PngEncoder {
  public:
   PngEncoder(OutputFile& file, const std::string& path) : sink_{.file = &file}, path_(path) {
-    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &sink_, keep_png_writer_error,
-                                   drop_png_writer_warning);
+    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &sink_.failure, keep_png_error,
+                                   drop_png_warning);
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_write_struct(&png_, nullptr);
@@ -93,10 +64,10 @@ class PngEncoder {
  private:
   template <class Call>
   void run(const Call& call) {
-    if (guarded_png_write(png_, call)) return;
-    if (sink_.failure) std::rethrow_exception(sink_.failure);
+    if (guarded_png_call(png_, call)) return;
+    if (sink_.failure.exception) std::rethrow_exception(sink_.failure.exception);
     throw_error<InvalidInput>("[png] cannot write {}: libpng says: {}; use .tif", path_,
-                              sink_.complaint.data());
+                              sink_.failure.complaint.data());
   }
 
   PngSink sink_;

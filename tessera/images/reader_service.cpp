@@ -13,8 +13,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/free_memory.h"
+#include "tessera/base/plain_data.h"
 #include "tessera/images/flat_array.h"
-#include "tessera/images/reader_message.h"
 
 namespace tessera {
 namespace {
@@ -57,54 +57,57 @@ std::optional<std::string> receive_words(int socket) {
   return words;
 }
 
-std::string words_of(const ReaderRequest& request) {
-  MessageWriter words;
-  words.add(request.closed);
-  words.add(request.number);
-  words.add(request.opener);
-  words.add(request.memory_bytes);
-  words.add(request.folder);
-  words.add(request.path);
-  words.add(request.options.level);
-  words.add(request.options.microns_per_pixel);
-  words.add(request.options.dataset);
-  words.add(request.wanted);
-  words.add(request.box);
-  words.add(request.shape);
-  words.add(request.type);
-  return words.bytes();
+/// Numbers of any size; at most `most` of them.
+template <class Data, class Number>
+void list(Data& data, std::vector<Number>& numbers, int64_t most) {
+  auto count = static_cast<int64_t>(numbers.size());
+  data(count);
+  if (count < 0 || count > most) throw_error<InvalidInput>("a list of {} numbers", count);
+  numbers.resize(static_cast<size_t>(count));
+  data.raw(numbers.data(), numbers.size() * sizeof(Number));
 }
 
-ReaderRequest parse_request(const std::string& bytes) {
-  MessageReader words(bytes);
-  ReaderRequest request;
-  words.take(request.closed);
-  words.take(request.number);
-  words.take(request.opener);
-  words.take(request.memory_bytes);
-  words.take(request.folder);
-  words.take(request.path);
-  words.take(request.options.level);
-  words.take(request.options.microns_per_pixel);
-  words.take(request.options.dataset);
-  words.take(request.wanted);
-  words.take(request.box);
-  words.take(request.shape);
-  words.take(request.type);
-  return request;
+template <class Data>
+void fields(Data& data, ArrayInfo& info) {
+  list(data, info.shape, Box::kMaxAxes);
+  list(data, info.block, Box::kMaxAxes);
+  data(info.axes);
+  data.choice(info.type, PixelType::kFloat64);
+  ImageFrame& frame = info.frame;
+  data(frame.spacing, frame.affine, frame.geotransform, frame.projection, frame.no_data);
 }
 
-std::string words_of(const ArrayInfo& info) {
-  MessageWriter words;
-  words.add(info.shape);
-  words.add(info.axes);
-  words.add(info.type);
-  words.add(info.frame.spacing);
-  words.add(info.frame.affine);
-  words.add(info.frame.geotransform);
-  words.add(info.frame.projection);
-  words.add(info.frame.no_data);
-  return words.bytes();
+/// What only this process and its own child say is taken as it is.
+template <class Data>
+void fields(Data& data, ReaderRequest& request) {
+  list(data, request.closed, PlainReader::kMostWhole);
+  data.raw(&request.number, sizeof(request.number));
+  data.raw(&request.opener, sizeof(request.opener));
+  data.raw(&request.memory_bytes, sizeof(request.memory_bytes));
+  data(request.folder, request.path);
+  ArrayOptions& options = request.options;
+  data(options.level, options.microns_per_pixel, options.dataset);
+  data.choice(request.wanted, ReaderRequest::Wanted::kBox);
+  data.raw(&request.box, sizeof(request.box));
+  list(data, request.shape, Box::kMaxAxes);
+  data.choice(request.type, PixelType::kFloat64);
+}
+
+template <class Message>
+std::string words_of(Message message) {
+  std::string words;
+  PlainWriter write = writer_to(words);
+  fields(write, message);
+  return words;
+}
+
+template <class Message>
+Message message_in(const std::string& words) {
+  size_t done = 0;
+  PlainReader read = reader_of(words, done);
+  Message message;
+  fields(read, message);
+  return message;
 }
 
 /// The files that a reader has open, the last used one first.
@@ -204,19 +207,13 @@ std::optional<ReaderAnswer> exchange_with_reader(int socket, const ReaderRequest
 }
 
 ArrayInfo parse_info(const std::string& bytes, const std::string& path) {
-  MessageReader words(bytes);
   ArrayInfo info;
-  words.take(info.shape);
-  words.take(info.axes);
-  words.take(info.type);
-  words.take(info.frame.spacing);
-  words.take(info.frame.affine);
-  words.take(info.frame.geotransform);
-  words.take(info.frame.projection);
-  words.take(info.frame.no_data);
-  if (info.shape.size() > static_cast<size_t>(Box::kMaxAxes) || info.type > PixelType::kFloat64)
+  try {
+    info = message_in<ArrayInfo>(bytes);
+  } catch (const InvalidInput&) {
     throw_error<InvalidInput>("[data] {}: its reader gave an answer that does not hold together",
                               path);
+  }
   checked_array_bytes(info.shape, info.type, "data", path);
   return info;
 }
@@ -238,7 +235,7 @@ void serve_reader_requests(int socket) {
   OpenFiles files;
   std::vector<char> bytes;
   while (const std::optional<std::string> words = receive_words(socket)) {
-    const ReaderRequest request = parse_request(*words);
+    const auto request = message_in<ReaderRequest>(*words);
     ::alarm(kReaderSeconds);  // ends the process
     const ReaderAnswer answer = answer_or_error(request, &files, &bytes);
     ::alarm(0);

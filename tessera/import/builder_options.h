@@ -1,7 +1,7 @@
 #pragma once
 // The options of the builders of ops/ as plain data (plain_data.h).
 
-#include "tessera/import/plain_data.h"
+#include "tessera/base/plain_data.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/linear.h"
 #include "tessera/ops/conv/transposed_convolution.h"

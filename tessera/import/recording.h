@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "tessera/graph/graph.h"
-#include "tessera/import/plain_data.h"
+#include "tessera/base/plain_data.h"
 
 namespace tessera {
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <string>
 #include <thread>
@@ -21,6 +22,16 @@ inline std::string read_box(const ArrayFile& file, const Box& box) {
 
 inline std::string read_whole(const ArrayFile& file) {
   return read_box(file, Box::whole(file.shape()));
+}
+
+/// The numbers of the whole file, which must have this type.
+template <class T>
+std::vector<T> numbers_of(const ArrayFile& file) {
+  const std::string bytes = read_whole(file);
+  EXPECT_EQ(bytes_of(file.type()), static_cast<int64_t>(sizeof(T)));
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
 }
 
 /// The box of a whole array in memory.
@@ -59,6 +70,11 @@ inline void expect_boxes_of(const ArrayFile& file, const std::string& whole, int
   std::vector<std::thread> threads;
   for (int i = 0; i < num_threads; ++i) threads.emplace_back(check, 2 + i);
   for (std::thread& thread : threads) thread.join();
+}
+
+/// The same of what the file itself gives as its whole.
+inline void expect_boxes_of_whole(const ArrayFile& file, int num_boxes = 40) {
+  expect_boxes_of(file, read_whole(file), num_boxes);
 }
 
 }  // namespace tessera

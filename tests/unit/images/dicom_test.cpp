@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "tessera/images/open_array.h"
-#include "tests/unit/images/random_boxes.h"
+#include "tests/unit/images/array_boxes.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 

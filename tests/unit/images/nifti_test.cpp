@@ -9,7 +9,7 @@
 
 #include "tessera/images/open_array.h"
 #include "tests/unit/images/nifti_bytes.h"
-#include "tests/unit/images/random_boxes.h"
+#include "tests/unit/images/array_boxes.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 

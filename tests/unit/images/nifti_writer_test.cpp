@@ -7,7 +7,7 @@
 
 #include "tessera/images/array_writer.h"
 #include "tessera/images/open_array.h"
-#include "tests/unit/images/random_boxes.h"
+#include "tests/unit/images/array_boxes.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -33,8 +33,8 @@ class NiftiWriters : public ::testing::TestWithParam<std::string> {
     Box left = whole, right = whole;
     const int last = whole.num_axes() - 1;
     left[last].end = right[last].begin = whole[last].size() / 2;
-    creator->write(left, cut_out(content, info.shape, left, bytes).data());
-    guest->write(right, cut_out(content, info.shape, right, bytes).data());
+    creator->write(left, cut(content, info.shape, left, bytes).data());
+    guest->write(right, cut(content, info.shape, right, bytes).data());
     guest->flush();
     creator->flush();
     EXPECT_FALSE(std::ifstream(path()).good());

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <set>
 
-#include "tests/unit/images/random_boxes.h"
+#include "tests/unit/images/array_boxes.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 

@@ -11,8 +11,10 @@
 //   PlainWriter write(send);         SliceOptions options = ...;  fields(write, options);
 //   PlainReader read(fill);          SliceOptions options;        fields(read, options);
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,15 @@ class PlainWriter {
   void put(const std::vector<Item>& items) {
     put(static_cast<int64_t>(items.size()));
     for (const Item& item : items) put(item);
+  }
+  template <size_t count>
+  void put(const std::array<double, count>& numbers) {
+    raw(numbers.data(), sizeof(numbers));
+  }
+  template <class Item>
+  void put(const std::optional<Item>& item) {
+    put(item.has_value());
+    if (item) put(*item);
   }
 
   Sink sink_;
@@ -94,6 +105,17 @@ class PlainReader {
   void get(std::vector<Item>& items) {
     items.resize(static_cast<size_t>(within(0, kMostItems)));
     for (Item& item : items) get(item);
+  }
+  template <size_t count>
+  void get(std::array<double, count>& numbers) {
+    raw(numbers.data(), sizeof(numbers));
+  }
+  template <class Item>
+  void get(std::optional<Item>& item) {
+    bool is_there = false;
+    get(is_there);
+    item.reset();
+    if (is_there) get(item.emplace());
   }
 
   Source source_;
