@@ -136,6 +136,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
 
   RankMeasurement measured;
   measured.peak_value_bytes = session.executor().memory().peak_value_bytes;
+  measured.arena_bytes = session.executor().memory().arena_bytes;
   measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
   measured.reduction_bytes = session.executor().memory().reduction_bytes;
   measured.parameter_bytes = session.parameters().bytes();

@@ -41,7 +41,7 @@ at::Tensor Operand::view(const Box& sub) const {
 }
 
 double Op::elements_moved(const Box& out, const NodeTypes& types) const {
-  int64_t elements = output_access() == OutputAccess::kNone ? 0 : out.volume();
+  int64_t elements = is_loss() ? 0 : out.volume();
   for (size_t i = 0; i < types.inputs.size(); ++i) {
     const Box image = Box::whole(types.inputs[i].shape());
     elements += intersect(needed(static_cast<int>(i), out, types), image).volume();

@@ -61,14 +61,8 @@ const char* to_string(Phase phase);
 /// How a kernel reads an input.
 enum class InputAccess {
   kStrided,  // any view; needed() stays inside the image
-  kDense,    // one dense buffer of exactly the needed box, zeros outside the image
-};
-
-/// How a kernel gives its output.
-enum class OutputAccess {
-  kWritesView,    // writes into the view it is given (the interior of a buffer with margins)
-  kReturnsDense,  // returns a dense tensor, which the executor adopts
-  kNone,          // nothing is stored: a loss adds to the step's loss
+  kDense,    // one dense buffer of exactly the needed box, zeros outside the image; then the
+             // gradient of the output is dense, too
 };
 
 /// A tensor and the box of the value that it covers: tensor.sizes() == box.shape().
@@ -93,10 +87,10 @@ struct KernelArgs {
   int64_t step = 0;
   Box out_box;                       // the piece of the output
   std::vector<Operand> inputs;       // kStrided: box holds at least needed(i, out_box)
-  Operand output;                    // forward, and where keeps_output()
+  Operand output;                    // forward writes this view (the interior of a buffer with
+                                     // margins); a loss has none. Backward: where keeps_output()
   Operand grad_output;               // a view; box == out_box
-  std::vector<Operand> grad_inputs;  // box == needed(i, out_box); undefined tensor: not wanted, or
-                                     // (kDense inputs) to be returned here as a dense tensor
+  std::vector<Operand> grad_inputs;  // box == needed(i, out_box); undefined tensor: not wanted
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> grad_parameters;
   std::vector<at::Tensor> buffers;    // running statistics
@@ -159,7 +153,6 @@ class Op {
   /// The box of input `input` that the box `out` of the output reads.
   virtual Box needed(int input, const Box& out, const NodeTypes& types) const = 0;
   virtual InputAccess input_access(int /*input*/) const { return InputAccess::kStrided; }
-  virtual OutputAccess output_access() const { return OutputAccess::kWritesView; }
   /// Whether backward reads this forward input / the forward output.
   virtual bool keeps_input(int /*input*/) const { return false; }
   virtual bool keeps_output() const { return false; }
@@ -180,6 +173,7 @@ class Op {
   virtual bool weight_gradient_from_statistics() const { return false; }
   /// How many parts of the batch are normalised separately; 0: no sample depends on another.
   virtual int64_t batch_parts() const { return 0; }
+  /// Whether it stores nothing and adds to the step's loss.
   virtual bool is_loss() const { return false; }
   /// Multiplications and additions of forward on a box of the output.
   virtual double flops(const Box& out, const NodeTypes&) const {

@@ -16,7 +16,7 @@ OperatorProfile profile_operator(const Graph& graph, const Node& node, at::Scala
   row.kind = node.op->kind();
   row.settings = node.op->settings();
   const Box output = Box::whole(node.types.output.shape());
-  if (node.op->output_access() != OutputAccess::kNone) {
+  if (!node.op->is_loss()) {
     row.output_shape = node.types.output.shape();
     row.output_bytes = output.volume() * element_bytes(node.types.output.element, real);
   }

@@ -56,7 +56,7 @@ std::string text_at(double x, double y, const char* style, const std::string& te
 }
 
 std::string shape_of(const Node& node) {
-  return node.op->output_access() == OutputAccess::kNone ? "" : to_string(node.types.output);
+  return node.op->is_loss() ? "" : to_string(node.types.output);
 }
 
 /// Wide enough for most boxes; what is longer is shortened.

@@ -20,12 +20,12 @@ Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where 
   for (int rank = 0; rank < lowering.num_ranks(); ++rank) {
     RankForecast& of_rank = result.ranks[rank];
     if (beside != nullptr) of_rank.parameter_bytes = beside->ranks[rank].parameter_bytes;
-    const int64_t needed = of_rank.peak_value_bytes + of_rank.parameter_bytes;
+    const int64_t needed = of_rank.arena_bytes + of_rank.parameter_bytes;
     if (job.memory_limit && needed > *job.memory_limit)
       throw_error<OutOfMemory>(
           "[--memory] rank {}/{}: needs {} (values {}, parameters {}), the limit is {}; use more "
           "workers, a smaller input or a smaller batch",
-          rank, lowering.num_ranks(), format_bytes(needed), format_bytes(of_rank.peak_value_bytes),
+          rank, lowering.num_ranks(), format_bytes(needed), format_bytes(of_rank.arena_bytes),
           format_bytes(of_rank.parameter_bytes), format_bytes(*job.memory_limit));
     all_ranks += needed;
   }
@@ -49,7 +49,7 @@ Forecast forecast_within_limits(const Job& job, const Lowering& lowering, Where 
 void check_oracle_fits(const Job& job, const Forecast& placement, const OracleBytes& oracle,
                        const Members& ranks_here) {
   const auto held = [](const RankForecast& rank) {
-    return rank.peak_value_bytes + rank.parameter_bytes;
+    return rank.arena_bytes + rank.parameter_bytes;
   };
   // What the conditioning takes when the placement has gone.
   const auto with_oracle = [&](int64_t placed) {

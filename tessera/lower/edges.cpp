@@ -75,15 +75,12 @@ int find_or_add_group(ValuePlan* value, std::vector<Need> needs, InputAccess acc
   return static_cast<int>(value->groups.size() - 1);
 }
 
-/// The first group (dense ones come first) whose buffers can hold pieces becomes their home. A
-/// kernel that returns dense tensors can only be adopted where there are no margins.
-void choose_homes(ValuePlan* value, OutputAccess producer) {
+/// The first group (dense ones come first) whose buffers can hold pieces becomes their home.
+void choose_homes(ValuePlan* value) {
   for (size_t g = 0; g < value->groups.size() && value->home_group < 0; ++g) {
     EdgeGroup& group = value->groups[g];
     for (size_t q = 0; q < group.needs.size(); ++q) {
       if (!group.covers_piece[q]) continue;
-      const bool margins = !(group.needs[q].box == value->layout.piece(q).box);
-      if (margins && producer != OutputAccess::kWritesView) continue;
       group.in_place[q] = true;
       value->home_group = static_cast<int>(g);
     }
@@ -191,9 +188,7 @@ PlacedGraph place(Graph graph, const Plan& plan) {
     value_plan.group_of_use.assign(value.uses.size(), -1);
     plan_uses(placed, value, InputAccess::kDense, &value_plan);
     plan_uses(placed, value, InputAccess::kStrided, &value_plan);
-    choose_homes(&value_plan, value.producer < 0
-                                  ? OutputAccess::kWritesView
-                                  : placed.graph.node(value.producer).op->output_access());
+    choose_homes(&value_plan);
     for (EdgeGroup& group : value_plan.groups) {
       group.channel = placed.num_channels;
       placed.num_channels += 2 * placed.num_micro_batches();

@@ -40,7 +40,7 @@ void GradientWriter::backward(NodeId id, int m, bool with_weights) {
       if (node.op->keeps_input(static_cast<int>(i))) values_.recompute(node.inputs[i], m);
   if (!node.op->is_loss() && writer_.here.runs(id, m)) {
     complete(node.output, m);
-    if (node.op->output_access() == OutputAccess::kReturnsDense) make_grad_output_dense(id, m);
+    if (node.op->input_access(0) == InputAccess::kDense) make_grad_output_dense(id, m);
   }
   statistics(id, m);
   input_gradient(id, m);
@@ -154,24 +154,17 @@ BufferId* GradientWriter::shared_buffer(NodeId id, int input, int piece) {
 View GradientWriter::target(NodeId id, int input, int piece) {
   const Node& node = writer_.graph.node(id);
   const ValueId value = node.inputs[input];
-  const bool dense = node.op->input_access(input) == InputAccess::kDense;
   const Box needed = writer_.placed.needed(id, input, piece);
   BufferId* shared = shared_buffer(id, input, piece);
   const std::string name = writer_.graph.value(value).name + " gradient";
-  if (*shared >= 0) {
-    const BufferId own = writer_.add_buffer(name + " part", BufferKind::kGradient, needed);
-    writer_.program.buffers[own].adopted = dense;
-    return {own, needed};
-  }
+  if (*shared >= 0)
+    return {writer_.add_buffer(name + " part", BufferKind::kGradient, needed), needed};
   const ValuePlan& plan = writer_.placed.values[value];
   const int group = writer_.placed.group_of(id, input);
   const Box& box = group >= 0 ? plan.groups[group].needs[piece].box
                               : plan.layout.piece(writer_.placed.home_piece(id, input, piece)).box;
   *shared = writer_.add_buffer(name, BufferKind::kGradient, box);
-  if (dense)
-    writer_.program.buffers[*shared].adopted = true;
-  else if (!(needed == box))
-    writer_.fill(*shared);
+  if (!(needed == box)) writer_.fill(*shared);
   return {*shared, needed};
 }
 

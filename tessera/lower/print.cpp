@@ -51,8 +51,8 @@ class Printer {
     const Buffer& buffer = program_.buffers[alloc.buffer];
     const std::string tier =
         buffer.tier == Tier::kDevice ? "" : fmt::format(" on {}", to_string(buffer.tier));
-    return fmt::format("Alloc {} {}{}{} \"{}\"", name(alloc.buffer), to_string(buffer.box), tier,
-                       buffer.adopted ? " adopted" : "", buffer.name);
+    return fmt::format("Alloc {} {}{} \"{}\"", name(alloc.buffer), to_string(buffer.box), tier,
+                       buffer.name);
   }
   std::string operator()(const Free& free) const {
     return fmt::format("Free {}", name(free.buffer));

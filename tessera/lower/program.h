@@ -56,7 +56,6 @@ struct Buffer {
   Box box;  // what it covers, margins included
   ElementType element = ElementType::kReal;
   Tier tier = Tier::kDevice;
-  bool adopted = false;  // a kernel returns it; Alloc only counts
 };
 
 int64_t element_bytes(ElementType element, at::ScalarType real);

@@ -51,20 +51,16 @@ void ValueWriter::finish_exchanges(NodeId id, int m) {
 
 void ValueWriter::forward(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
-  if (node.op->output_access() != OutputAccess::kNone) make_homes(node.output, m);
+  if (!node.op->is_loss()) make_homes(node.output, m);
   run_forward(id, m, Phase::kForward);
   give_to_readers(node.output, m);
 }
 
 void ValueWriter::make_homes(ValueId value, int m) {
-  const NodeId producer = writer_.graph.value(value).producer;
-  const bool adopted = producer >= 0 && writer_.graph.node(producer).op->output_access() ==
-                                            OutputAccess::kReturnsDense;
   for (int piece : writer_.here.pieces(value, m)) {
     const BufferId home =
         writer_.add_buffer(writer_.graph.value(value).name, BufferKind::kValue,
                            writer_.placed.values[value].home_box(piece), writer_.element_of(value));
-    writer_.program.buffers[home].adopted = adopted;
     instances_[value].homes[piece] = home;
     fill_outside(home, value);
   }
@@ -206,7 +202,7 @@ void ValueWriter::run_forward(NodeId id, int m, Phase phase) {
     }
     if (node.op->is_loss())
       run.arguments.push_back({Role::kLoss, 0, writer_.whole(writer_.program.loss)});
-    if (node.op->output_access() != OutputAccess::kNone)
+    else
       run.arguments.push_back({Role::kOutput, 0, home(node.output, piece)});
     writer_.append(std::move(run));
   }

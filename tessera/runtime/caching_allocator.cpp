@@ -105,7 +105,7 @@ class BlockCache {
           "[memory] the system has no {} bytes left; use more workers or a "
           "smaller input",
           rounded);
-    if (alignment == kHugePage && small_pages_wanted == 0) madvise(memory, rounded, MADV_HUGEPAGE);
+    if (alignment == kHugePage && !SmallPages::wanted()) madvise(memory, rounded, MADV_HUGEPAGE);
     Header* header = new (memory) Header;
     header->capacity = capacity;
     std::lock_guard lock(mutex_);
@@ -172,6 +172,7 @@ AccountScope::~AccountScope() { current_account = previous_; }
 
 SmallPages::SmallPages() { ++small_pages_wanted; }
 SmallPages::~SmallPages() { --small_pages_wanted; }
+bool SmallPages::wanted() { return small_pages_wanted > 0; }
 
 int64_t system_bytes() { return cache().system_bytes(); }
 void release_cached_memory() { cache().release(); }

@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "tessera/base/error.h"
@@ -12,6 +13,14 @@
 #include "tessera/runtime/vector_math.h"
 
 namespace tessera {
+namespace {
+
+/// All bits: not a number, and no index of anything.
+void poison(const at::Tensor& tensor) {
+  if (tensor.numel() > 0) std::memset(tensor.data_ptr(), 0xff, tensor.nbytes());
+}
+
+}  // namespace
 
 Executor::Executor(const Graph& graph, Program program, ParameterStore* parameters,
                    Transport* transport, const ExecutorOptions& options)
@@ -20,6 +29,8 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
       parameters_(parameters),
       transport_(transport),
       options_(options),
+      layout_(lay_out(program_, options.real)),
+      placed_(program_.buffers.size()),
       tensors_(program_.buffers.size()) {
   TESSERA_CHECK(transport->rank() == program_.rank && transport->size() == program_.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
@@ -36,15 +47,14 @@ void Executor::run(const StepContext& context) {
   memory_ = {};
   value_bytes_ = reduction_bytes_ = 0;
   derivations_.clear();
-  release();
+  std::fill(tensors_.begin(), tensors_.end(), at::Tensor());
   bind_permanent();
+  bind_arena();
   for (const Instruction& instruction : program_.instructions)
     traced(context.trace, instruction,
            [&] { std::visit([this](const auto& each) { execute(each); }, instruction); });
   context_ = nullptr;
 }
-
-void Executor::release() { std::fill(tensors_.begin(), tensors_.end(), at::Tensor()); }
 
 double Executor::loss() const {
   if (program_.loss < 0)
@@ -66,7 +76,15 @@ void Executor::call_back(const std::function<void()>& hook) {
   if (hook) hook();
 }
 
-double Executor::number(BufferId buffer) const { return tensors_[buffer].item<double>(); }
+double Executor::number(BufferId buffer) const {
+  TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
+  return tensors_[buffer].item<double>();
+}
+
+at::Tensor Executor::result(const Result& result) const {
+  TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
+  return view(result.view);
+}
 
 /// What lives as long as the parameters is not allocated here.
 void Executor::bind_permanent() {
@@ -80,6 +98,22 @@ void Executor::bind_permanent() {
           parameters_->state(static_cast<int>(b), static_cast<int>(copy));
     if (bucket.counters >= 0)
       tensors_[bucket.counters] = parameters_->counters(static_cast<int>(b));
+  }
+}
+
+/// Addresses are made once; another program may have asked for a larger block since then.
+void Executor::bind_arena() {
+  memory_.arena_bytes = layout_.bytes;
+  parameters_->arena().hand_to(this);
+  const at::Tensor& block = parameters_->arena().reserve(layout_.bytes);
+  if (block_.is_same(block)) return;
+  block_ = block;
+  for (size_t id = 0; id < placed_.size(); ++id) {
+    if (layout_.offsets[id] < 0) continue;
+    const Buffer& buffer = program_.buffers[id];
+    placed_[id] = block_.narrow(0, layout_.offsets[id], buffer_bytes(buffer, options_.real))
+                      .view(scalar_type(buffer.element))
+                      .view(buffer.box.shape());
   }
 }
 
@@ -111,12 +145,8 @@ at::Tensor Executor::segment(const Message& message, const Segment& segment) con
       .view(segment.view.box.shape());
 }
 
-void Executor::hold(BufferId buffer, at::Tensor tensor) {
-  count(buffer, static_cast<int64_t>(tensor.nbytes()));
-  tensors_[buffer] = std::move(tensor);
-}
-
-void Executor::count(BufferId buffer, int64_t bytes) {
+void Executor::count(BufferId buffer, int64_t sign) {
+  const int64_t bytes = sign * static_cast<int64_t>(placed_[buffer].nbytes());
   value_bytes_ += bytes;
   if (program_.buffers[buffer].kind == BufferKind::kReduction) reduction_bytes_ += bytes;
   memory_.peak_value_bytes = std::max(memory_.peak_value_bytes, value_bytes_);
@@ -124,14 +154,15 @@ void Executor::count(BufferId buffer, int64_t bytes) {
 }
 
 void Executor::execute(const Alloc& alloc) {
-  const Buffer& buffer = program_.buffers[alloc.buffer];
-  if (buffer.adopted) return;  // counted when the kernel returns it
-  hold(alloc.buffer, at::empty(buffer.box.shape(), scalar_type(buffer.element)));
+  count(alloc.buffer, 1);
+  tensors_[alloc.buffer] = placed_[alloc.buffer];
+  if (PoisonedArenas::wanted()) poison(placed_[alloc.buffer]);
 }
 
 void Executor::execute(const Free& free) {
-  count(free.buffer, -static_cast<int64_t>(tensors_[free.buffer].nbytes()));
+  count(free.buffer, -1);
   tensors_[free.buffer] = at::Tensor();
+  if (PoisonedArenas::wanted()) poison(placed_[free.buffer]);
 }
 
 void Executor::execute(const Fill& fill) {

@@ -17,6 +17,7 @@
 
 #include "tessera/comm/collectives.h"
 #include "tessera/comm/outstanding.h"
+#include "tessera/lower/arena.h"
 #include "tessera/report/trace_recorder.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/parameter_store.h"
@@ -41,7 +42,8 @@ struct ExecutorOptions {
 };
 
 struct MemoryCounters {
-  int64_t peak_value_bytes = 0;
+  int64_t peak_value_bytes = 0;      // the most that buffers held at once
+  int64_t arena_bytes = 0;           // the memory that they lie in
   int64_t reduction_bytes = 0;       // of those, the most that reductions received at once
   int64_t peak_workspace_bytes = 0;  // largest that one kernel held besides its operands
 };
@@ -63,11 +65,10 @@ class Executor {
   /// The norm of the last step's gradients, before they were clipped. Only programs that update
   /// measure it.
   double gradient_norm() const;
-  /// A result of the last step that the program keeps.
-  at::Tensor result(const Result& result) const { return view(result.view); }
+  /// A result of the last step that the program keeps, until the next step of any executor on
+  /// these parameters.
+  at::Tensor result(const Result& result) const;
   const MemoryCounters& memory() const { return memory_; }
-  /// Lets go of the last step's results; otherwise they stay until the next step.
-  void release();
 
  private:
   void execute(const Alloc& alloc);
@@ -92,11 +93,9 @@ class Executor {
   void run_kernel(const Run& run, KernelArgs* args);
   void run_on_rows(const Run& run, const Node& node);
   KernelArgs kernel_args(const Run& run, const Node& node) const;
-  void adopt_results(const Run& run, const KernelArgs& args);
-  void adopt(const View& view, const at::Tensor& tensor);
-  void hold(BufferId buffer, at::Tensor tensor);
-  void count(BufferId buffer, int64_t bytes);
+  void count(BufferId buffer, int64_t sign);
   void bind_permanent();
+  void bind_arena();
   static void call_back(const std::function<void()>& hook);
   double number(BufferId buffer) const;
   std::vector<at::Tensor> tensors_of(const Run& run, Role role) const;
@@ -112,7 +111,10 @@ class Executor {
   ExecutorOptions options_;
   const StepContext* context_ = nullptr;
 
-  MemoryAccount account_;                 // before the tensors that are booked on it
+  MemoryAccount account_;  // before the tensors that are booked on it
+  const ArenaLayout layout_;
+  at::Tensor block_;                      // of the arena, to which `placed_` are bound
+  std::vector<at::Tensor> placed_;        // by BufferId; where each lies in the block
   std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated
   std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;

@@ -1,11 +1,13 @@
 #pragma once
-// What lives as long as the parameters that one rank holds: their values, their gradients and the
-// optimiser's state. Gradients lie in the buckets that are reduced, and the state is laid out like
-// them; what belongs to one parameter is a view. Parameters of other stages are undefined here.
+// What one rank holds from step to step: the values of its parameters, their gradients and the
+// optimiser's state, and the memory in which everything else comes and goes. Gradients lie in the
+// buckets that are reduced, and the state is laid out like them; what belongs to one parameter is a
+// view. Parameters of other stages are undefined here.
 
 #include <vector>
 
 #include "tessera/lower/program.h"
+#include "tessera/runtime/arena.h"
 
 namespace tessera {
 
@@ -31,6 +33,8 @@ class ParameterStore {
   const at::Tensor& bucket(int index) const { return buckets_[index].gradients; }
   const at::Tensor& state(int bucket, int copy) const { return buckets_[bucket].state[copy]; }
   const at::Tensor& counters(int bucket) const { return buckets_[bucket].counters; }
+  /// For the steps of all programs on these parameters.
+  Arena& arena() { return arena_; }
   /// Bytes of values, gradients and state together.
   int64_t bytes() const;
 
@@ -48,6 +52,7 @@ class ParameterStore {
   std::vector<at::Tensor> gradients_;
   std::vector<std::vector<at::Tensor>> states_;
   std::vector<Stored> buckets_;
+  Arena arena_;
 };
 
 }  // namespace tessera

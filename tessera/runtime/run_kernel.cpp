@@ -44,13 +44,9 @@ void Executor::execute(const Run& run) {
 
 void Executor::run_kernel(const Run& run, KernelArgs* args) {
   const int64_t before = account_.live();
-  const int64_t values_before = value_bytes_;
   account_.reset_peak();
   call(*graph_.node(run.node).op, run.phase, args);
-  adopt_results(run, *args);
-  const int64_t adopted = value_bytes_ - values_before;
-  memory_.peak_workspace_bytes =
-      std::max(memory_.peak_workspace_bytes, account_.peak() - before - adopted);
+  memory_.peak_workspace_bytes = std::max(memory_.peak_workspace_bytes, account_.peak() - before);
 }
 
 KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
@@ -63,10 +59,7 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
   args.inputs.resize(node.inputs.size());
   args.grad_inputs.resize(node.inputs.size());
   for (const Argument& argument : run.arguments) {
-    const bool returned = argument.view.buffer >= 0 &&
-                          program_.buffers[argument.view.buffer].adopted &&
-                          !tensors_[argument.view.buffer].defined();
-    const Operand operand{returned ? at::Tensor() : view(argument.view), argument.view.box};
+    const Operand operand{view(argument.view), argument.view.box};
     switch (argument.role) {
       case Role::kInput:
         args.inputs[argument.index] = operand;
@@ -117,23 +110,6 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
     }
   }
   return args;
-}
-
-void Executor::adopt_results(const Run& run, const KernelArgs& args) {
-  for (const Argument& argument : run.arguments) {
-    if (argument.view.buffer < 0 || tensors_[argument.view.buffer].defined()) continue;
-    if (argument.role == Role::kOutput) adopt(argument.view, args.output.tensor);
-    if (argument.role == Role::kGradInput)
-      adopt(argument.view, args.grad_inputs[argument.index].tensor);
-  }
-}
-
-void Executor::adopt(const View& view, const at::Tensor& tensor) {
-  TESSERA_CHECK(tensor.defined() && tensor.sizes().vec() == view.box.shape() &&
-                    tensor.is_contiguous() && tensor.scalar_type() == options_.real,
-                "a kernel returned no dense tensor for {} {}", program_.buffers[view.buffer].name,
-                to_string(view.box));
-  hold(view.buffer, tensor);
 }
 
 /// In the order of the arguments, which is that of their indices.

@@ -3,7 +3,7 @@
 
 namespace tessera {
 
-/// Blocks that the caching allocator takes from the system while one of these lives have pages of
+/// Blocks that are taken from the system while one of these lives have pages of
 /// the usual size. Huge ones make kernels faster, but round every large block up: by a tenth of
 /// what a network holds.
 class SmallPages {
@@ -12,6 +12,7 @@ class SmallPages {
   ~SmallPages();
   SmallPages(const SmallPages&) = delete;
   SmallPages& operator=(const SmallPages&) = delete;
+  static bool wanted();
 };
 
 }  // namespace tessera

@@ -78,8 +78,6 @@ ValidationResult Validator::mean_loss() {
     sum += size * run_batch(batch);
     samples += size;
   }
-  executor_.release();
-  if (partial_executor_) partial_executor_->release();
   ValidationResult result;
   result.loss = sum / samples;
   result.weight = samples;
@@ -109,7 +107,6 @@ ValidationResult Validator::run() {
     if (weight > 0) loss_sum += weight * loss;
     result.weight += weight;
   }
-  executor_.release();  // the logits would stay beside the next training steps
   result.loss = result.weight > 0 ? loss_sum / result.weight : NAN;
   result.scores =
       scores(*result.counts, counts_top5() ? std::optional(result.top5_hits) : std::nullopt);

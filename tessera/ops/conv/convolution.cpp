@@ -28,11 +28,11 @@ class Convolution final : public ConvolutionOp {
     TESSERA_CHECK(y.sizes() == args.out_box.shape(), "{}: input box {} gave {} for {}", *args.name,
                   to_string(args.inputs[0].box), to_string(y.sizes().vec()),
                   to_string(args.out_box));
-    args.output = {y.contiguous(), args.out_box};
+    args.output.tensor.copy_(y);
   }
 
   void input_gradient(KernelArgs& args) const override {
-    args.grad_inputs[0].tensor = std::get<0>(backward(args, {true, false, false})).contiguous();
+    args.grad_inputs[0].tensor.copy_(std::get<0>(backward(args, {true, false, false})));
   }
 
   void weight_gradient(KernelArgs& args) const override {

@@ -1,6 +1,6 @@
 #pragma once
-// What convolution and transposed convolution share: their geometry, and that they read a dense
-// buffer and return a dense tensor.
+// What convolution and transposed convolution share: their geometry, and that they read dense
+// buffers.
 
 #include <string>
 #include <utility>
@@ -50,7 +50,6 @@ class ConvolutionOp : public Op {
     return geometry_.needed(out, types.inputs[0]);
   }
   InputAccess input_access(int) const final { return InputAccess::kDense; }
-  OutputAccess output_access() const final { return OutputAccess::kReturnsDense; }
   bool keeps_input(int) const final { return true; }
   double elements_moved(const Box& out, const NodeTypes& types) const final {
     // The weight has as many elements whether it is [out, in / groups] or [in, out / groups].

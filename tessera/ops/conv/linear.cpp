@@ -46,7 +46,6 @@ class Linear final : public Op {
     return box;
   }
   InputAccess input_access(int) const override { return InputAccess::kDense; }
-  OutputAccess output_access() const override { return OutputAccess::kReturnsDense; }
   bool keeps_input(int) const override { return true; }
   double flops(const Box& out, const NodeTypes& types) const override {
     return 2.0 * static_cast<double>(out.volume() * types.inputs[0].channels());
@@ -65,24 +64,23 @@ class Linear final : public Op {
 
   void forward(KernelArgs& args) const override {
     const at::Tensor& x = args.inputs[0].tensor;
-    if (x.dim() > 2) {
-      args.output = {convolve(x, args.parameters).contiguous(), args.out_box};
-      return;
-    }
+    at::Tensor& y = args.output.tensor;
     const at::Tensor transposed_weight = args.parameters[0].t();
-    const at::Tensor y = options_.bias ? at::addmm(args.parameters[1], x, transposed_weight)
-                                       : at::mm(x, transposed_weight);
-    args.output = {y.contiguous(), args.out_box};
+    if (x.dim() > 2)
+      y.copy_(convolve(x, args.parameters));
+    else if (options_.bias)
+      at::addmm_out(y, args.parameters[1], x, transposed_weight);
+    else
+      at::mm_out(y, x, transposed_weight);
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (args.grad_output.tensor.dim() > 2) {
-      const at::Tensor& grad = args.grad_output.tensor;
-      const at::Tensor transposed_weight = args.parameters[0].t().contiguous();
-      args.grad_inputs[0].tensor = convolve(grad, {transposed_weight}).contiguous();
-      return;
-    }
-    args.grad_inputs[0].tensor = at::mm(args.grad_output.tensor, args.parameters[0]).contiguous();
+    const at::Tensor& grad = args.grad_output.tensor;
+    at::Tensor& grad_input = args.grad_inputs[0].tensor;
+    if (grad.dim() > 2)
+      grad_input.copy_(convolve(grad, {args.parameters[0].t().contiguous()}));
+    else
+      at::mm_out(grad_input, grad, args.parameters[0]);
   }
 
   void weight_gradient(KernelArgs& args) const override {

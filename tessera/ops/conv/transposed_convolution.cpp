@@ -67,12 +67,14 @@ class TransposedConvolution final : public ConvolutionOp {
   }
 
   /// The piece without any product: its bias.
-  at::Tensor bias_alone(const KernelArgs& args) const {
-    at::Tensor y = at::zeros(args.out_box.shape(), args.parameters[0].options());
-    if (!bias_) return y;
+  void write_bias_alone(const KernelArgs& args) const {
+    if (!bias_) {
+      args.output.tensor.zero_();
+      return;
+    }
     std::vector<int64_t> per_channel(args.out_box.num_axes(), 1);
     per_channel[1] = geometry_.out_channels;
-    return y.copy_(args.parameters[1].view(per_channel));
+    args.output.tensor.copy_(args.parameters[1].view(per_channel));
   }
 
   /// The output's gradient on the whole range that the piece's inputs reach; other pieces answer
@@ -98,10 +100,7 @@ class TransposedConvolution final : public ConvolutionOp {
 
 void TransposedConvolution::forward(KernelArgs& args) const {
   const Operand& x = args.inputs[0];
-  if (x.box.empty()) {
-    args.output = {bias_alone(args), args.out_box};
-    return;
-  }
+  if (x.box.empty()) return write_bias_alone(args);
   const Operand product{
       at::convolution(x.tensor, args.parameters[0], bias_ ? args.parameters[1] : at::Tensor(),
                       stride_, no_padding_, dilation_, /*transposed=*/true, no_padding_,
@@ -111,18 +110,13 @@ void TransposedConvolution::forward(KernelArgs& args) const {
                 *args.name, to_string(x.box), to_string(product.tensor.sizes().vec()),
                 to_string(product.box));
   const Box common = intersect(product.box, args.out_box);
-  if (common == args.out_box) {
-    args.output = {product.view(common).contiguous(), args.out_box};
-    return;
-  }
-  args.output = {bias_alone(args), args.out_box};
+  if (!(common == args.out_box)) write_bias_alone(args);
   args.output.view(common).copy_(product.view(common));
 }
 
 void TransposedConvolution::input_gradient(KernelArgs& args) const {
-  Operand& grad = args.grad_inputs[0];
-  grad.tensor = grad.box.empty() ? at::empty(grad.box.shape(), args.grad_output.tensor.options())
-                                 : std::get<0>(backward(args, {true, false, false})).contiguous();
+  const Operand& grad = args.grad_inputs[0];
+  if (!grad.box.empty()) grad.tensor.copy_(std::get<0>(backward(args, {true, false, false})));
 }
 
 void TransposedConvolution::weight_gradient(KernelArgs& args) const {

@@ -18,7 +18,6 @@ class PixelLoss : public Op {
  public:
   ValueType infer_type(std::span<const ValueType> inputs) const override;
   Box needed(int input, const Box& out, const NodeTypes& types) const override;
-  OutputAccess output_access() const override { return OutputAccess::kNone; }
   bool is_loss() const override { return true; }
   bool differentiable(int input) const override { return input == 0; }
   bool keeps_input(int) const override { return true; }

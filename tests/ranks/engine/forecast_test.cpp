@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/bench/benchmark.h"
+#include "tessera/lower/arena.h"
 #include "tessera/lower/lower.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/planner/balance.h"
@@ -27,6 +28,7 @@ void check(const Graph& graph, const Plan& plan, at::ScalarType real, bool updat
     SCOPED_TRACE("rank " + std::to_string(rank));
     const RankForecast forecast = simulate(lowered.programs[rank], real);
     EXPECT_EQ(forecast.peak_value_bytes, report.per_rank[rank].peak_value_bytes);
+    EXPECT_EQ(lay_out(lowered.programs[rank], real).bytes, report.per_rank[rank].arena_bytes);
     EXPECT_EQ(forecast.reduction_bytes, report.per_rank[rank].reduction_bytes);
     EXPECT_EQ(forecast.parameter_bytes, report.per_rank[rank].parameter_bytes);
     EXPECT_EQ(forecast.messages, report.per_rank[rank].messages);

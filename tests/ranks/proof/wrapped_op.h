@@ -20,7 +20,6 @@ class WrappedOp : public Op {
     return right_->needed(input, out, types);
   }
   InputAccess input_access(int input) const override { return right_->input_access(input); }
-  OutputAccess output_access() const override { return right_->output_access(); }
   bool keeps_input(int input) const override { return right_->keeps_input(input); }
   bool keeps_output() const override { return right_->keeps_output(); }
   bool differentiable(int input) const override { return right_->differentiable(input); }

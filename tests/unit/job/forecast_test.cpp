@@ -19,7 +19,7 @@ Job unet_job() {
 }
 
 int64_t needed(const RankForecast& forecast) {
-  return forecast.peak_value_bytes + forecast.parameter_bytes;
+  return forecast.arena_bytes + forecast.parameter_bytes;
 }
 
 TEST(Forecast, IsWhatTheSimulatorPredicts) {
@@ -57,7 +57,7 @@ TEST(Forecast, TheLimitMayBeMetToTheByte) {
             fmt::format("[--memory] rank {}/6: needs {} (values {}, parameters {}), the limit is "
                         "{}; use more workers, a smaller input or a smaller batch",
                         largest - forecasts.begin(), format_bytes(needed(*largest)),
-                        format_bytes(largest->peak_value_bytes),
+                        format_bytes(largest->arena_bytes),
                         format_bytes(largest->parameter_bytes), format_bytes(*job.memory_limit)));
 }
 

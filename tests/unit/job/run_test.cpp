@@ -58,6 +58,7 @@ TEST(RunJob, ABenchmarkCountsWhatThePlanPredicts) {
   ASSERT_EQ(report.per_rank.size(), forecasts.size());
   for (size_t rank = 0; rank < forecasts.size(); ++rank) {
     EXPECT_EQ(report.per_rank[rank].peak_value_bytes, forecasts[rank].peak_value_bytes);
+    EXPECT_EQ(report.per_rank[rank].arena_bytes, forecasts[rank].arena_bytes);
     EXPECT_EQ(report.per_rank[rank].parameter_bytes, forecasts[rank].parameter_bytes);
     EXPECT_EQ(report.per_rank[rank].bytes_sent, forecasts[rank].bytes_sent);
     EXPECT_GT(report.per_rank[rank].bytes_sent, 0);

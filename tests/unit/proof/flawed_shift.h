@@ -47,7 +47,7 @@ class FlawedShift final : public Op {
     dx.narrow(-1, 1, columns).add_(args.parameters[0] * dy);
     dx.add_(flaws_.input_gradient_offset);
     if (flaws_.drops_halo_gradient) dx.narrow(-1, columns, 1).zero_();
-    args.grad_inputs[0].tensor = dx;
+    args.grad_inputs[0].tensor.copy_(dx);
   }
 
   void weight_gradient(KernelArgs& args) const override {

@@ -189,43 +189,33 @@ TEST(Executor, LoadsEachInputOnce) {
 /// Copies its input, to where it is told or to a tensor of its own, and needs 1000 numbers besides.
 class CopyWithWorkspace final : public Op {
  public:
-  explicit CopyWithWorkspace(OutputAccess access) : access_(access) {}
   std::string kind() const override { return "copy"; }
   ValueType infer_type(std::span<const ValueType> inputs) const override { return inputs[0]; }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
-  OutputAccess output_access() const override { return access_; }
   void forward(KernelArgs& args) const override {
     const at::Tensor workspace = at::empty({1000}, at::kDouble);
     const at::Tensor x = args.inputs[0].view(args.out_box);
-    if (access_ == OutputAccess::kReturnsDense)
-      args.output = {x.clone(at::MemoryFormat::Contiguous), args.out_box};
-    else
-      args.output.view(args.out_box).copy_(x);
+    args.output.view(args.out_box).copy_(x);
   }
   void input_gradient(KernelArgs&) const override {}
   at::Tensor reference(const ReferenceArgs& args) const override { return args.inputs[0]; }
-
- private:
-  OutputAccess access_;
 };
 
 TEST(Executor, CountsTheWorkspaceOfAKernelApart) {
   if (std::getenv("TESSERA_SYSTEM_MALLOC")) GTEST_SKIP() << "nothing is booked";
-  for (const OutputAccess access : {OutputAccess::kWritesView, OutputAccess::kReturnsDense}) {
-    Graph graph;
-    const ValueId x = graph.add_input("image", ValueType::image({1, 1, 8, 8}));
-    graph.mark_output(graph.add_node("copy", std::make_shared<CopyWithWorkspace>(access), {x}));
-    const Lowering lowered(graph, {}, {.step = StepKind::kForward, .keep_outputs = true});
-    on_one_rank(lowered, at::kDouble, [&](RankSession& session, StepContext& context) {
-      context.load = [](ValueId, const Box&, at::Tensor target) {
-        at::empty({100'000});  // what a loader needs is no kernel's workspace
-        target.zero_();
-      };
-      session.executor().run(context);
-      EXPECT_EQ(session.executor().memory().peak_workspace_bytes, 1000 * 8);
-      EXPECT_EQ(session.executor().memory().peak_value_bytes, 2 * 64 * 8);
-    });
-  }
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 1, 8, 8}));
+  graph.mark_output(graph.add_node("copy", std::make_shared<CopyWithWorkspace>(), {x}));
+  const Lowering lowered(graph, {}, {.step = StepKind::kForward, .keep_outputs = true});
+  on_one_rank(lowered, at::kDouble, [&](RankSession& session, StepContext& context) {
+    context.load = [](ValueId, const Box&, at::Tensor target) {
+      at::empty({100'000});  // what a loader needs is no kernel's workspace
+      target.zero_();
+    };
+    session.executor().run(context);
+    EXPECT_EQ(session.executor().memory().peak_workspace_bytes, 1000 * 8);
+    EXPECT_EQ(session.executor().memory().peak_value_bytes, 2 * 64 * 8);
+  });
 }
 
 TEST(Executor, AFailedKernelNamesItsNode) {
@@ -259,16 +249,22 @@ TEST(Executor, RunsAgainAfterAStepThatFailed) {
   });
 }
 
-TEST(Executor, KeepsResultsUntilTheyAreReleased) {
-  on_one_rank(Lowering(two_layers(), {}), at::kFloat,
-              [](RankSession& session, StepContext& context) {
-                Executor& executor = session.executor();
-                EXPECT_THROW(executor.loss(), InternalError);
-                executor.run(context);
-                EXPECT_GT(executor.loss(), 0);
-                executor.release();
-                EXPECT_THROW(executor.loss(), InternalError);
-              });
+TEST(Executor, KeepsResultsUntilAnotherStepTakesTheirPlace) {
+  const Lowering lowering(two_layers(), {});
+  on_one_rank(lowering, at::kFloat, [&](RankSession& session, StepContext& context) {
+    Executor& executor = session.executor();
+    EXPECT_THROW(executor.loss(), InternalError);
+    executor.run(context);
+    const double loss = executor.loss();
+    EXPECT_GT(loss, 0);
+    Executor other(lowering.graph(), lowering.program(0), &session.parameters(),
+                   &session.transport(), {at::kFloat});
+    other.run(context);
+    EXPECT_EQ(other.loss(), loss);
+    EXPECT_THROW(executor.loss(), InternalError);
+    executor.run(context);
+    EXPECT_EQ(executor.loss(), loss);
+  });
 }
 
 TEST(Executor, RunsOnlyTheProgramOfItsRank) {

@@ -1,0 +1,87 @@
+// Addresses of a step's buffers: none overlaps another that lives at the same time, and together
+// they take hardly more than the most that lives at once.
+
+#include "tessera/lower/arena.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tessera/lower/lower.h"
+#include "tessera/simulate/simulator.h"
+#include "tessera/zoo/zoo.h"
+
+namespace tessera::arena_test {
+namespace {
+
+/// Walks the program and puts each buffer into its place, next to those that live there.
+void expect_no_overlaps(const Program& program, const ArenaLayout& layout, at::ScalarType real) {
+  std::map<int64_t, int64_t> live;  // begin to end
+  for (const Instruction& instruction : program.instructions) {
+    if (const auto* free = std::get_if<Free>(&instruction))
+      live.erase(layout.offsets[free->buffer]);
+    const auto* alloc = std::get_if<Alloc>(&instruction);
+    if (alloc == nullptr) continue;
+    const int64_t bytes = buffer_bytes(program.buffers[alloc->buffer], real);
+    if (bytes == 0) continue;
+    const int64_t begin = layout.offsets[alloc->buffer], end = begin + bytes;
+    ASSERT_EQ(begin % ArenaLayout::kAlignment, 0);
+    ASSERT_LE(end, layout.bytes);
+    const auto after = live.lower_bound(begin);
+    if (after != live.end()) {
+      ASSERT_LE(end, after->first) << program.buffers[alloc->buffer].name;
+    }
+    if (after != live.begin()) {
+      ASSERT_LE(std::prev(after)->second, begin) << program.buffers[alloc->buffer].name;
+    }
+    live[begin] = end;
+  }
+}
+
+/// Of rank 0.
+double arena_by_live_bytes(const Graph& graph, const Plan& plan, at::ScalarType real) {
+  LowerOptions options;
+  options.real = real;
+  const Program program = Lowering(graph, plan, options).program(0);
+  const ArenaLayout layout = lay_out(program, real);
+  expect_no_overlaps(program, layout, real);
+  return static_cast<double>(layout.bytes) /
+         static_cast<double>(simulate(program, real).peak_value_bytes);
+}
+
+TEST(ArenaLayout, IsHardlyLargerThanWhatLives) {
+  struct Case {
+    const char* model;
+    Shape input;
+  };
+  for (const Case& each : std::vector<Case>{{"unet2d:base=8", {1, 3, 256, 256}},
+                                            {"unet2d:base=8,norm=none", {2, 3, 256, 256}},
+                                            {"unet3d:base=4,depth=3", {1, 1, 32, 32, 32}},
+                                            {"resnet50", {2, 3, 224, 224}},
+                                            {"vgg19", {2, 3, 224, 224}},
+                                            {"densenet121", {2, 3, 224, 224}},
+                                            {"fcn2d:width=0.25", {1, 3, 256, 256}}}) {
+    const Graph graph = build_model(each.model, each.input);
+    for (const at::ScalarType real : {at::kFloat, at::kDouble})
+      EXPECT_LE(arena_by_live_bytes(graph, {}, real), 1.05) << each.model;
+  }
+}
+
+TEST(ArenaLayout, OfGridsAndMicroBatches) {
+  const Graph graph = build_model("unet2d:base=8,depth=4,norm=none", {4, 3, 128, 96});
+  Plan grid{1, {2, 2}, {}};
+  EXPECT_LE(arena_by_live_bytes(graph, grid, at::kFloat), 1.05);
+  Plan parts;
+  parts.micro_batches = 4;
+  EXPECT_LE(arena_by_live_bytes(graph, parts, at::kFloat), 1.05);
+}
+
+TEST(ArenaLayout, OfNothingIsEmpty) {
+  const ArenaLayout layout = lay_out(Program(), at::kFloat);
+  EXPECT_EQ(layout.bytes, 0);
+  EXPECT_TRUE(layout.offsets.empty());
+}
+
+}  // namespace
+}  // namespace tessera::arena_test
