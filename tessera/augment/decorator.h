@@ -22,6 +22,9 @@ class DatasetDecorator : public Dataset {
   Shape image_shape() const override { return source_->image_shape(); }
   Shape image_shape_of(int64_t sample) const override { return source_->image_shape_of(sample); }
   std::string name_of(int64_t sample) const override { return source_->name_of(sample); }
+  std::vector<std::string> files_of(int64_t sample) const override {
+    return source_->files_of(sample);
+  }
   ImageFrame frame_of(int64_t sample) const override { return source_->frame_of(sample); }
   std::optional<PixelType> pixel_type() const override { return source_->pixel_type(); }
   bool has_targets() const override { return source_->has_targets(); }

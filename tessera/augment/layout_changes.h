@@ -30,6 +30,9 @@ std::shared_ptr<const Dataset> oriented(std::shared_ptr<const Dataset> source);
 std::shared_ptr<const Dataset> respaced(std::shared_ptr<const Dataset> source,
                                         const std::vector<double>& spacing);
 
+/// Old pixels per new one along each axis, of an image with this frame.
+std::vector<double> old_per_new_pixel(const ImageFrame& frame, const std::vector<double>& spacing);
+
 /// "1x1x2.5". Throws InvalidInput.
 std::vector<double> parse_spacing(const std::string& text);
 

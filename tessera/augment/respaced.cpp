@@ -31,8 +31,9 @@ class Respaced : public DatasetDecorator {
 
  private:
   int num_axes() const { return static_cast<int>(spacing_.size()); }
-  /// Old pixels per new one, of each axis.
-  std::vector<double> ratios(int64_t sample) const;
+  std::vector<double> ratios(int64_t sample) const {
+    return old_per_new_pixel(source().frame_of(sample), spacing_);
+  }
   Shape resized(Shape shape, int64_t sample) const;
   bool targets_have_pixels(int64_t sample) const;
   PatchMap map(int64_t sample) const;
@@ -61,13 +62,6 @@ Respaced::Respaced(std::shared_ptr<const Dataset> source, const std::vector<doub
     if (image != image_shape_) image_shape_.clear();
     if (target != target_shape_) target_shape_.clear();
   }
-}
-
-std::vector<double> Respaced::ratios(int64_t sample) const {
-  std::vector<double> made = spacing_;
-  const std::vector<double> held = source().frame_of(sample).spacing;
-  for (int axis = 0; axis < num_axes(); ++axis) made[axis] /= held[axis];
-  return made;
 }
 
 Shape Respaced::resized(Shape shape, int64_t sample) const {
@@ -144,6 +138,12 @@ void Respaced::load_target(Sample sample, const Box& box, at::Tensor target) con
 }
 
 }  // namespace
+
+std::vector<double> old_per_new_pixel(const ImageFrame& frame, const std::vector<double>& spacing) {
+  std::vector<double> ratios = spacing;
+  for (size_t axis = 0; axis < spacing.size(); ++axis) ratios[axis] /= frame.spacing[axis];
+  return ratios;
+}
 
 std::vector<double> parse_spacing(const std::string& text) {
   std::vector<double> spacing;

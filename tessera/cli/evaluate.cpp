@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
 #include "tessera/base/mean.h"
+#include "tessera/base/quantity.h"
 #include "tessera/base/standard_streams.h"
 #include "tessera/base/text.h"
 #include "tessera/cli/command.h"
@@ -27,6 +30,7 @@ struct Options {
   EvaluateRequest request;
   std::string data;
   std::string output;
+  std::string window;
   bool channels_last = false;
   bool json = false;
 };
@@ -59,43 +63,85 @@ std::vector<Column> columns_of(const Evaluation& evaluation) {
   return columns;
 }
 
+/// What a class is called: its name in the data, or else its number.
+std::string name_of_class(const Evaluation& evaluation, size_t k) {
+  return k < evaluation.class_names.size() ? evaluation.class_names[k] : fmt::format("{}", k);
+}
+
+/// On a screen, where bytes that go on with a letter of UTF-8 take no room.
+size_t columns_taken(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char letter) { return (static_cast<unsigned char>(letter) & 0xc0) != 0x80; }));
+}
+
+std::string right_aligned(const std::string& text, size_t width) {
+  const size_t taken = columns_taken(text);
+  return std::string(width > taken ? width - taken : 0, ' ') + text;
+}
+
+/// A cell that may hold what separates cells.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  return quoted + "\"";
+}
+
 std::string cell(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
 
-void print_row(const std::string& name, const std::vector<Column>& columns,
+void print_row(const std::string& name, size_t width, const std::vector<Column>& columns,
                const std::function<std::string(const Column&)>& cell_of) {
-  std::string row = fmt::format("{:>5}", name);
+  std::string row = right_aligned(name, width);
   for (const Column& column : columns)
-    row += fmt::format("  {:>{}}", cell_of(column), std::max<size_t>(6, column.words.size()));
+    row += "  " + right_aligned(cell_of(column), std::max<size_t>(6, column.words.size()));
   print_out("{}\n", row);
 }
 
-void print_matrix(const ConfusionCounts& counts) {
+void print_matrix(const Evaluation& evaluation) {
+  const ConfusionCounts& counts = *evaluation.result.counts;
   const int64_t classes = counts.num_classes();
   if (classes > kMostClassesShown) return;
-  size_t width = 3;
-  for (int64_t t = 0; t < classes; ++t)
+  const std::string corner = "truth \\ prediction";
+  size_t width = 3, first = corner.size();
+  for (int64_t t = 0; t < classes; ++t) {
+    const size_t name = columns_taken(name_of_class(evaluation, t));
+    width = std::max(width, name);
+    first = std::max(first, name);
     for (int64_t p = 0; p < classes; ++p)
       width = std::max(width, fmt::format("{}", counts.at(t, p)).size());
-  std::string head = "truth \\ prediction";
-  for (int64_t p = 0; p < classes; ++p) head += fmt::format("  {:>{}}", p, width);
+  }
+  std::string head = right_aligned(corner, first);
+  for (int64_t p = 0; p < classes; ++p)
+    head += "  " + right_aligned(name_of_class(evaluation, p), width);
   print_out("{}\n", head);
   for (int64_t t = 0; t < classes; ++t) {
-    std::string row = fmt::format("{:>18}", t);
+    std::string row = right_aligned(name_of_class(evaluation, t), first);
     for (int64_t p = 0; p < classes; ++p) row += fmt::format("  {:>{}}", counts.at(t, p), width);
     print_out("{}\n", row);
   }
 }
 
+void print_classes(const Evaluation& evaluation, const std::vector<Column>& columns) {
+  const size_t classes = columns[0].values.size();
+  size_t width = 5;
+  for (size_t k = 0; k < classes; ++k)
+    width = std::max(width, columns_taken(name_of_class(evaluation, k)));
+  print_row("class", width, columns, [](const Column& column) { return column.words; });
+  for (size_t k = 0; k < classes; ++k)
+    print_row(name_of_class(evaluation, k), width, columns,
+              [&](const Column& column) { return cell(column.values[k]); });
+  print_row("mean", width, columns, [](const Column& column) { return cell(column.mean); });
+}
+
 void print_text(const Evaluation& evaluation) {
   print_out("{}: {}\n", counted(evaluation.samples, "sample"), to_string(evaluation.result));
   const std::vector<Column> columns = columns_of(evaluation);
-  if (columns.empty()) return;
-  print_row("class", columns, [](const Column& column) { return column.words; });
-  for (size_t k = 0; k < columns[0].values.size(); ++k)
-    print_row(fmt::format("{}", k), columns,
-              [&](const Column& column) { return cell(column.values[k]); });
-  print_row("mean", columns, [](const Column& column) { return cell(column.mean); });
-  if (evaluation.task == ScoredTask::kImageClasses) print_matrix(*evaluation.result.counts);
+  if (!columns.empty()) print_classes(evaluation, columns);
+  if (evaluation.task == ScoredTask::kImageClasses) print_matrix(evaluation);
+  if (evaluation.came_back)
+    print_out("scores are of the images' own grid{}\n",
+              evaluation.result.has_loss ? ", the loss is of the grid that the network sees" : "");
+  if (!evaluation.without_loss.empty()) print_out("no loss: {}\n", evaluation.without_loss);
   if (!evaluation.without_surfaces.empty())
     print_out("no distances between outlines: {}\n", evaluation.without_surfaces);
 }
@@ -104,12 +150,15 @@ nlohmann::ordered_json as_json(const Evaluation& evaluation, const std::string& 
   const ValidationResult& result = evaluation.result;
   nlohmann::ordered_json json{
       {"samples", evaluation.samples}, {"weights", as_utf8(weights)}, {"loss", result.loss}};
+  if (evaluation.came_back) json["grid"] = "own";
+  if (!evaluation.without_loss.empty()) json["without_loss"] = as_utf8(evaluation.without_loss);
   for (const ScoreName& score : result.names) json[score.name] = result.scores.*score.value;
   const std::vector<Column> columns = columns_of(evaluation);
   if (columns.empty()) return json;
   for (const Column& column : columns) json["means"][column.name] = column.mean;
   for (size_t k = 0; k < columns[0].values.size(); ++k) {
     nlohmann::ordered_json of_class{{"class", k}};
+    if (!evaluation.class_names.empty()) of_class["name"] = as_utf8(name_of_class(evaluation, k));
     for (const Column& column : columns) of_class[column.name] = column.values[k];
     json["classes"].push_back(std::move(of_class));
   }
@@ -125,16 +174,19 @@ nlohmann::ordered_json as_json(const Evaluation& evaluation, const std::string& 
 /// A row for each class, and one for the means.
 std::string as_csv(const Evaluation& evaluation) {
   const std::vector<Column> columns = columns_of(evaluation);
-  std::string text = "class";
+  const bool has_names = !evaluation.class_names.empty();
+  std::string text = has_names ? "class,name" : "class";
   for (const Column& column : columns) text += "," + column.name;
-  const auto add_row = [&](const std::string& name, const auto& value_of) {
-    text += "\n" + name;
+  const auto add_row = [&](const std::string& first, const auto& value_of) {
+    text += "\n" + first;
     for (const Column& column : columns)
       text += std::isnan(value_of(column)) ? "," : fmt::format(",{}", value_of(column));
   };
   for (size_t k = 0; !columns.empty() && k < columns[0].values.size(); ++k)
-    add_row(fmt::format("{}", k), [k](const Column& column) { return column.values[k]; });
-  add_row("mean", [](const Column& column) { return column.mean; });
+    add_row(has_names ? fmt::format("{},{}", k, csv_cell(name_of_class(evaluation, k)))
+                      : fmt::format("{}", k),
+            [k](const Column& column) { return column.values[k]; });
+  add_row(has_names ? "mean," : "mean", [](const Column& column) { return column.mean; });
   return text + "\n";
 }
 
@@ -146,9 +198,10 @@ int run(Options options) {
     print_error("weights of {}\n", options.request.weights);
   config.data = options.data;
   config.channels_last = config.channels_last || options.channels_last;
-  const std::shared_ptr<const Dataset> data =
-      open_applied_data(config, resolve_job(config).graph(), read.run);
-  const Evaluation evaluation = evaluate(config, *data, options.request);
+  if (!options.window.empty())
+    options.request.window = Shape(parse_sizes(options.window, "--window"));
+  const AppliedData data = open_applied_data(config, resolve_job(config).graph(), read.run);
+  const Evaluation evaluation = evaluate(config, data, options.request);
   if (is_secondary_process()) return kOk;
   const std::string json = json_text(as_json(evaluation, options.request.weights), 2);
   if (!options.output.empty())
@@ -197,6 +250,16 @@ void add_evaluate(CLI::App& app, int* exit_code) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group("Scores");
+  command
+      ->add_option("--window", options->window,
+                   "largest part of an image that is seen at once: 2048x2048 (default: the whole "
+                   "image where it fits into memory); changes no score, and leaves out the loss")
+      ->group("Scores");
+  command
+      ->add_option("--scratch", options->request.scratch_folder,
+                   "folder, seen by all workers, for outputs on their way to the images' own grid "
+                   "(default: the system's for temporary files)")
+      ->group("Files");
   command->add_flag("--json", options->json, "one JSON object on stdout")->group("Output");
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }

@@ -147,8 +147,9 @@ void check_ending(const FileOption& entry, const std::string& text) {
         return text.ends_with(ending);
       }))
     return;
-  throw_error<InvalidInput>("[{}] {} is not a name that ends in {}, the format that is written",
-                            entry.option, text, joined(endings, " or "));
+  throw_error<InvalidInput>("[{}] {} is not a name that ends in {}, the {} written", entry.option,
+                            text, joined(endings, " or "),
+                            endings.size() == 1 ? "format that is" : "formats that are");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
@@ -15,6 +14,7 @@
 #include "tessera/files/json.h"
 #include "tessera/job/applied_weights.h"
 #include "tessera/job/predict.h"
+#include "tessera/job/prediction_results.h"
 #include "tessera/job/result_file.h"
 #include "tessera/job/run_source.h"
 #include "tessera/lower/halo_report.h"
@@ -28,7 +28,7 @@ struct Options {
   ConfigOptions config;
   PredictRequest request;
   std::string images;
-  std::string format = "npy";
+  std::string format;
   std::string window;
   std::string picture;
   std::string overlay;
@@ -60,17 +60,13 @@ struct Drawn {
   std::vector<Box> boxes;
 };
 
-Drawn first_sample(const Options& options, const Job& job, const Dataset& data) {
-  const Shape shape = data.image_shape_of(0);
+Drawn first_sample(const Options& options, const Job& job, const AppliedData& data) {
+  const ResultPlace place = result_place(job, data, {}, options.request);
+  const Shape shape = place.images.image_shape_of(0);
   Drawn drawn{at::empty(shape, at::kFloat), {}, {}};
-  data.load_image(0, Box::whole(shape), drawn.image);
+  place.images.load_image(0, Box::whole(shape), drawn.image);
   if (job.graph().type(job.graph().outputs()[0]).num_spatial() == 2) {
-    const std::string& path = options.request.classes;
-    const bool in_folder = names_a_folder(path);
-    const ArrayReader file(
-        in_folder
-            ? (std::filesystem::path(path) / (data.name_of(0) + options.request.ending)).string()
-            : path);
+    const ArrayReader file(class_map_file(place, 0));
     Box box = Box::whole(file.shape());
     if (box.num_axes() == 3) box[0] = {0, 1};  // the first of all samples
     drawn.classes = at::empty({shape[1], shape[2]}, at::kLong);
@@ -78,7 +74,8 @@ Drawn first_sample(const Options& options, const Job& job, const Dataset& data) 
   }
   const Layout layout = input_layout(job.graph(), job.plan);
   const Shape& input = layout.global_shape();
-  if (std::equal(shape.begin(), shape.end(), input.begin() + 1, input.end()))
+  if (!data.comes_back(job.graph()) &&
+      std::equal(shape.begin(), shape.end(), input.begin() + 1, input.end()))
     for (const Piece& piece : layout.pieces())
       if (piece.box[0].begin == 0) drawn.boxes.push_back({piece.box[2], piece.box[3]});
   return drawn;
@@ -107,10 +104,11 @@ void draw_overlay(const Options& options, const Drawn& drawn) {
   write_png(options.overlay, overlay_of(drawn.image, drawn.classes).image());
 }
 
-void draw(const Options& options, const Job& job, const Dataset& data) {
+void draw(const Options& options, const Job& job, const AppliedData& data) {
   if (options.picture.empty() && options.overlay.empty()) return;
   const Drawn drawn = first_sample(options, job, data);
-  if (!options.picture.empty()) draw_picture(options, drawn, data);
+  if (!options.picture.empty())
+    draw_picture(options, drawn, result_place(job, data, {}, options.request).images);
   if (!options.overlay.empty()) draw_overlay(options, drawn);
 }
 
@@ -133,7 +131,7 @@ int run(Options options) {
   ConfigOptions::OfRun read = options.config.read_of_run();
   TrainConfig& config = read.config;
   options.request.weights = chosen_weights(options.request.weights, read.run);
-  options.request.ending = "." + options.format;
+  if (!options.format.empty()) options.request.ending = "." + options.format;
   if (!options.window.empty())
     options.request.window = Shape(parse_sizes(options.window, "--window"));
   if (!read.run.empty() && !is_secondary_process())
@@ -141,13 +139,13 @@ int run(Options options) {
   config.data = options.images;
   config.channels_last = config.channels_last || options.channels_last;
   const Job job = resolve_job(config);
-  const std::shared_ptr<const Dataset> data = open_applied_data(config, job.graph(), read.run);
-  if (!options.picture.empty()) check_drawing("--picture", options, *data, job.graph());
-  if (!options.overlay.empty()) check_drawing("--overlay", options, *data, job.graph());
-  predict(config, *data, options.request);
+  const AppliedData data = open_applied_data(config, job.graph(), read.run);
+  if (!options.picture.empty()) check_drawing("--picture", options, *data.own, job.graph());
+  if (!options.overlay.empty()) check_drawing("--overlay", options, *data.own, job.graph());
+  predict(config, data, options.request);
   if (is_secondary_process()) return kOk;
-  draw(options, job, *data);
-  report(options, data->size());
+  draw(options, job, data);
+  report(options, data.seen->size());
   return kOk;
 }
 
@@ -170,8 +168,7 @@ void add_predict(CLI::App& app, int* exit_code) {
   options->config.add_to(*command, ConfigOptions::Keys::kJob);
   add("--weights", request.weights,
       "best or last: the run's checkpoint; a safetensors file; or a checkpoint folder (default: "
-      "the "
-      "run's best, or its last where there was no validation; those of a model file)");
+      "the run's best, or its last where there was no validation; those of a model file)");
   command->add_flag("--channels-last", options->channels_last, config_key("--channels-last").help)
       ->group("Files");
   const std::string endings = joined(result_endings());
@@ -181,7 +178,8 @@ void add_predict(CLI::App& app, int* exit_code) {
   add("--output", request.classes, "class maps: N x space" + each);
   add("--probabilities", request.probabilities, "N x classes x space" + each);
   add("--raw", request.raw, "the first output as it is: N x channels x space" + each);
-  add("--format", options->format, "of the files in a folder: " + joined(formats))
+  add("--format", options->format,
+      "of the files in a folder: " + joined(formats) + " (default: that of the images)")
       ->check(CLI::IsMember(formats));
   add("--picture", options->picture, "the first 2-D image and its classes (.png)");
   add("--overlay", options->overlay, "the first 2-D image with its classes over it (.png)");

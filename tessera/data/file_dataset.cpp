@@ -29,6 +29,12 @@ class FileDataset final : public Dataset {
   std::string name_of(int64_t sample) const override {
     return samples_per_file_ > 1 ? std::to_string(sample) : entry_of(sample).name;
   }
+  std::vector<std::string> files_of(int64_t sample) const override {
+    std::vector<std::string> files = entry_of(sample).images;
+    if (const std::string& target = entry_of(sample).target; !target.empty())
+      files.push_back(target);
+    return files;
+  }
   ImageFrame frame_of(int64_t sample) const override { return files_.frame_of(entry_of(sample)); }
   std::optional<PixelType> pixel_type() const override { return pixel_type_; }
   bool has_targets() const override { return source_ != Source::kNone; }

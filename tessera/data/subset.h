@@ -37,6 +37,9 @@ class Subset : public Dataset {
     return source_->target_shape_of(original(sample));
   }
   std::string name_of(int64_t sample) const override { return source_->name_of(original(sample)); }
+  std::vector<std::string> files_of(int64_t sample) const override {
+    return source_->files_of(original(sample));
+  }
   ImageFrame frame_of(int64_t sample) const override { return source_->frame_of(original(sample)); }
   SamplePart part_of(int64_t sample) const override { return source_->part_of(original(sample)); }
   double weight_of(int64_t sample) const override { return source_->weight_of(original(sample)); }

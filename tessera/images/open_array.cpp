@@ -63,6 +63,12 @@ std::string image_stem(const std::string& path) {
   return name.substr(0, name.size() - format_of(name).second);
 }
 
+std::string image_ending(const std::string& path) {
+  const auto [format, length] = format_of(path);
+  if (format == nullptr) return is_dicom_folder(path) ? ".dcm" : "";
+  return lower_case(path.substr(path.size() - length));
+}
+
 std::vector<std::string> image_endings() {
   std::vector<std::string> endings;
   for (const Format& format : formats())

@@ -37,6 +37,10 @@ bool is_image_path(const std::string& path);
 /// "a/scan_0001.nii.gz".
 std::string image_stem(const std::string& path);
 
+/// The ending of a path's format, in small letters: ".nii.gz"; ".dcm" of a folder of DICOM files,
+/// and nothing of other paths.
+std::string image_ending(const std::string& path);
+
 /// All endings, such as ".tif", those that this build cannot read included.
 std::vector<std::string> image_endings();
 

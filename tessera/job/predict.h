@@ -8,8 +8,8 @@
 #include <string>
 
 #include "tessera/data/dataset.h"
+#include "tessera/job/applied_data.h"
 #include "tessera/job/job.h"
-#include "tessera/train/predictor.h"
 
 namespace tessera {
 
@@ -20,7 +20,7 @@ struct PredictRequest {
   std::string classes = {};  // class maps, N x space
   std::string probabilities = {};  // N x classes x space
   std::string raw = {};            // the first output as it is, N x channels x space
-  std::string ending = ".npy";     // of the files in a folder
+  std::string ending = {};         // of the files in a folder; empty: as result_ending() says
   bool flips = false;              // means over the image and its mirror images
   /// Classes of which only the largest connected component is kept in class maps: "all" but the
   /// first, or numbers with commas between them; empty: none.
@@ -34,6 +34,8 @@ void predict(const Job& job, const Dataset& data, const PredictRequest& request)
 
 /// Images of any sizes: for each, the network is made again for that size, on the same placement.
 /// An image that does not fit into memory is seen by windows (windows.h), which changes no number.
+/// Results have the grid of the images' own files (image_predictor.h).
+void predict(const JobConfig& config, const AppliedData& data, const PredictRequest& request);
 void predict(const JobConfig& config, const Dataset& data, const PredictRequest& request);
 
 }  // namespace tessera

@@ -22,19 +22,35 @@ std::vector<std::string> result_endings();
 /// The letters of an array of space, with channels before it or not; empty for what has no space.
 std::string result_axes(int num_spatial, bool has_channels);
 
+/// The ending of a file for an array that belongs to this image: the image's own, if results of
+/// such an array can be written so. Pictures with a lossy or no writer of their own have a near
+/// relative: .png of JPEG, .tif of slides and rasters, .nii.gz of DICOM; all else is .npy. An empty
+/// `image` is one without a file.
+std::string result_ending(const std::string& image, const ArrayInfo& array);
+
 class ResultFile {
  public:
   /// Collective over all ranks.
   ResultFile(const std::string& path, const ArrayInfo& array, Transport& transport);
 
   void write(const Box& box, const at::Tensor& tensor);
-  /// Collective. The file has its name then.
+  /// Collective. All that was written can be read then, where it lies meanwhile.
+  void settle();
+  const std::string& place() const { return place_; }
+  /// Collective. The file has its name then; one that is never finished leaves nothing.
   void finish();
 
  private:
   Transport& transport_;
+  std::string place_;
   std::unique_ptr<ArrayWriter> writer_;
   std::string complaint_;
+};
+
+/// One sample's file, and where its image lies in the world.
+struct SampleResult {
+  std::string file;
+  ImageFrame frame;
 };
 
 /// One kind of result for all samples of a data set: one .npy file with an axis for the samples, a
@@ -42,10 +58,10 @@ class ResultFile {
 class ResultFiles {
  public:
   /// `path` names a folder where it ends in a slash, else a file; empty: the result is not wanted.
-  /// `sample` is the array of one sample; `names` are the files of the samples, without ending.
-  /// Collective over all ranks. Throws InvalidInput where a format has no place for all samples.
-  ResultFiles(std::string path, std::string ending, ArrayInfo sample,
-              std::vector<std::string> names, std::vector<ImageFrame> frames, Transport& transport);
+  /// `array` is that of one sample. Collective over all ranks. Throws InvalidInput where a format
+  /// has no place for all samples.
+  ResultFiles(std::string path, ArrayInfo array, std::vector<SampleResult> samples,
+              Transport& transport);
 
   bool wanted() const { return !path_.empty(); }
   /// Collective. Between these calls the samples [first, first + count) are written.
@@ -57,10 +73,9 @@ class ResultFiles {
   void finish();
 
  private:
-  std::string path_, ending_;
-  ArrayInfo sample_;
-  std::vector<std::string> names_;
-  std::vector<ImageFrame> frames_;
+  std::string path_;
+  ArrayInfo array_;
+  std::vector<SampleResult> samples_;
   Transport& transport_;
   std::unique_ptr<ResultFile> whole_;  // of all samples
   int64_t first_ = 0;

@@ -1,6 +1,5 @@
 #include "tessera/job/run_source.h"
 
-#include "tessera/augment/prepared.h"
 #include "tessera/data/open.h"
 #include "tessera/train/run_folder.h"
 #include "tessera/train/training_job.h"
@@ -15,15 +14,17 @@ TrainConfig run_config(const std::string& folder) {
   return config;
 }
 
-std::shared_ptr<const Dataset> open_applied_data(const TrainConfig& config, const Graph& graph,
-                                                 const std::string& run) {
+AppliedData open_applied_data(const TrainConfig& config, const Graph& graph,
+                              const std::string& run) {
   Shape sample = graph.type(graph.inputs()[0]).shape();
   sample.erase(sample.begin());
-  std::shared_ptr<const Dataset> data = open_dataset(
+  const std::shared_ptr<const Dataset> data = open_dataset(
       config.data, sample, config.seed, num_classes(graph),
       config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst, ImageSizes::kAny);
-  if (run.empty()) return data;
-  return laid_out(std::move(data), intensities_of_run(run), preparation_of(config, {}));
+  if (run.empty()) return {data, data};
+  const Intensities intensities = intensities_of_run(run);
+  const Preparation preparation = preparation_of(config, {});
+  return {laid_out(data, intensities, preparation), laid_out(data, intensities, {}), preparation};
 }
 
 }  // namespace tessera

@@ -2,12 +2,11 @@
 // A run's folder in place of a model: the network, the placement and how images are read are those
 // of the run, and nothing is typed again.
 
-#include <memory>
 #include <string>
 
 #include "tessera/config/train_config.h"
-#include "tessera/data/dataset.h"
 #include "tessera/graph/graph.h"
+#include "tessera/job/applied_data.h"
 
 namespace tessera {
 
@@ -21,7 +20,7 @@ TrainConfig run_config(const std::string& folder);
 /// The data set that config.data names, for a network that is applied: images may have any size,
 /// and need no targets. Their numbers, axes and spacing are brought to those that the run in the
 /// folder `run` was trained on; without a run they stay as they are.
-std::shared_ptr<const Dataset> open_applied_data(const TrainConfig& config, const Graph& graph,
-                                                 const std::string& run = {});
+AppliedData open_applied_data(const TrainConfig& config, const Graph& graph,
+                              const std::string& run = {});
 
 }  // namespace tessera

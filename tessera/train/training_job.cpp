@@ -277,7 +277,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
 }
 
 TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                               at::ScalarType real, std::shared_ptr<const Subset> data) {
+                               at::ScalarType real, std::shared_ptr<const Dataset> data) {
   TrainingJob job;
   job.config = config;
   job.graph = graph;

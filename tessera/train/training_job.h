@@ -64,7 +64,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
 /// What of a job a Validator reads, for all samples of `data`. Throws InvalidInput where model and
 /// data do not fit each other.
 TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                               at::ScalarType real, std::shared_ptr<const Subset> data);
+                               at::ScalarType real, std::shared_ptr<const Dataset> data);
 
 /// The field of the data set that an input of a graph takes. Programs name the values of their own,
 /// lowered graph.

@@ -1,6 +1,7 @@
 #include "tessera/train/validator.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
@@ -10,6 +11,12 @@ at::Tensor class_scores(const at::Tensor& logits) {
 }
 
 }  // namespace
+
+void sum_over_ranks(std::vector<double>* numbers, Transport& transport) {
+  AllReduce sum(transport, everyone(transport.size()), numbers->data(),
+                static_cast<int64_t>(numbers->size()), SumType::kFloat64);
+  sum.finish();
+}
 
 Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport)
     : job_(job),
@@ -27,12 +34,6 @@ Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transpo
 Executor& Validator::executor_of(int64_t batch) {
   const BatchPlan& plan = loader_.plan();
   return plan.size_of(batch) < plan.batch_size() ? *partial_executor_ : executor_;
-}
-
-void Validator::sum_over_ranks(std::vector<double>* numbers) {
-  AllReduce sum(*transport_, everyone(transport_->size()), numbers->data(),
-                static_cast<int64_t>(numbers->size()), SumType::kFloat64);
-  sum.finish();
 }
 
 bool Validator::counts_top5() const {
@@ -97,7 +98,7 @@ ValidationResult Validator::run() {
     count_batch(batch, &counts, &top5_hits);
     std::vector<double> numbers = counts.as_doubles();
     numbers.push_back(static_cast<double>(top5_hits));
-    sum_over_ranks(&numbers);
+    sum_over_ranks(&numbers, *transport_);
     result.top5_hits += static_cast<int64_t>(numbers.back());
     numbers.pop_back();
     counts.assign(numbers);
@@ -114,11 +115,13 @@ ValidationResult Validator::run() {
 }
 
 std::string to_string(const ValidationResult& result) {
-  if (result.names.empty()) return fmt::format("loss {:.6g}", result.loss);
-  std::string text = fmt::format("loss {:.4f}", result.loss);
+  std::vector<std::string> parts;
+  if (result.has_loss)
+    parts.push_back(result.names.empty() ? fmt::format("loss {:.6g}", result.loss)
+                                         : fmt::format("loss {:.4f}", result.loss));
   for (const ScoreName& name : result.names)
-    text += fmt::format(", {} {:.3f}", name.words, result.scores.*name.value);
-  return text;
+    parts.push_back(fmt::format("{} {:.3f}", name.words, result.scores.*name.value));
+  return joined(parts);
 }
 
 }  // namespace tessera

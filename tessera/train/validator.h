@@ -12,6 +12,7 @@ namespace tessera {
 
 struct ValidationResult {
   double loss = 0;
+  bool has_loss = true;               // an evaluation may have scores alone
   std::vector<ScoreName> names = {};  // of the scores that make sense; of numbers there are none
   Scores scores = {};
   std::optional<ConfusionCounts> counts = {};  // of labels; a result from a file has none
@@ -22,6 +23,9 @@ struct ValidationResult {
 /// "loss 0.1234, accuracy 0.900, mean IoU 0.800, Dice 0.850"; of a classifier "loss 0.1234,
 /// accuracy 0.900, top-5 0.990".
 std::string to_string(const ValidationResult& result);
+
+/// Collective over all ranks: the sums of their numbers, on each.
+void sum_over_ranks(std::vector<double>* numbers, Transport& transport);
 
 class Validator {
  public:
@@ -36,7 +40,6 @@ class Validator {
   void count_batch(int64_t batch, ConfusionCounts* counts, int64_t* top5_hits);
   ValidationResult mean_loss();
   double run_batch(int64_t batch);
-  void sum_over_ranks(std::vector<double>* numbers);
   bool counts_top5() const;
 
   const TrainingJob& job_;

@@ -1,5 +1,6 @@
 // A run's folder in place of a model: `predict RUN` and `evaluate RUN` type nothing again.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -124,6 +125,35 @@ TEST_F(PredictCli, AClassifierHasNoMasks) {
       "labels per image have no dice; use loss or accuracy");
 }
 
+TEST_F(PredictCli, ClassesHaveTheNamesOfTheData) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (16, 16), }";
+  header.resize(117, ' ');
+  for (const std::string name : {"cat", "dog, wild", "\xc3\xa4gypten"}) {
+    fs::create_directories("animals/" + name);
+    for (int i = 0; i < 2; ++i)
+      std::ofstream(fmt::format("animals/{}/{}.npy", name, i), std::ios::binary)
+          << std::string("\x93NUMPY\x01\x00", 8) << std::string("\x76\x00", 2) << header << '\n'
+          << std::string(4 * 16 * 16, '\x3e');
+  }
+  const Outcome trained = tessera(
+      "train cnn2d:base=2,depth=2,classes=3 --input 2x1x16x16 --data folder:animals --run animal "
+      "--steps 2 --validation-fraction 0");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Outcome text = tessera("evaluate animal --data folder:animals --output animal.csv");
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("\n    class  precision"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("\ndog, wild  "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("\n  \xc3\xa4gypten  "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("truth \\ prediction        cat  dog, wild"), std::string::npos)
+      << text.out;
+  const std::string csv = read_all("animal.csv");
+  EXPECT_TRUE(csv.starts_with("class,name,precision,recall\n0,cat,")) << csv;
+  EXPECT_NE(csv.find("\n1,\"dog, wild\","), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nmean,,"), std::string::npos) << csv;
+  const Outcome json = tessera("evaluate animal --data folder:animals --json");
+  EXPECT_EQ(nlohmann::json::parse(json.out)["classes"][1]["name"], "dog, wild");
+}
+
 TEST_F(PredictCli, RefusesWhatItCannotDo) {
   const std::string predict = "predict run --data synthetic:samples=2,classes=2 ";
   expect_refused(predict, "give it, --probabilities or --raw");
@@ -131,6 +161,8 @@ TEST_F(PredictCli, RefusesWhatItCannotDo) {
   expect_refused(predict + "--output x.nii", "holds one image, and there are 2 samples");
   expect_refused(predict + "--output x.npy --weights nowhere", "nowhere");
   expect_refused(predict + "--output x.npy --largest-component 7", "from 1 to 1");
+  expect_refused("evaluate run --data synthetic:samples=2,classes=2 --window 8x8",
+                 "not larger than what the network sees");
   expect_refused(predict + "--output x.npy --memory 1KiB", "[--memory]", 4);
   expect_refused("predict nowhere --data synthetic --output x.npy --weights best", "--weights");
   fs::create_directory("empty");

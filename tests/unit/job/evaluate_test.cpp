@@ -38,8 +38,8 @@ TEST(Evaluate, GivesWhatValidationGave) {
   ASSERT_TRUE(outcome.validation);
   const TrainConfig of_run = run_config(folder / "run");
   const Job job = resolve_job(of_run);
-  const std::shared_ptr<const Dataset> all = open_applied_data(of_run, job.graph());
-  const DatasetSplit split = split_dataset(all, config.validation_fraction, config.seed);
+  const AppliedData opened = open_applied_data(of_run, job.graph());
+  const DatasetSplit split = split_dataset(opened.seen, config.validation_fraction, config.seed);
   const Evaluation same =
       evaluate(of_run, *split.validation, {.weights = chosen_weights("last", folder / "run")});
   EXPECT_EQ(same.samples, 6);
@@ -117,9 +117,9 @@ TEST(Evaluate, TheBestIsTheRunsOwn) {
   EXPECT_EQ(best, chosen_weights("best", folder / "run"));
   const TrainConfig of_run = run_config(folder / "run");
   const Job job = resolve_job(of_run);
-  const std::shared_ptr<const Dataset> data = open_applied_data(of_run, job.graph());
-  const Evaluation by_checkpoint = evaluate(of_run, *data, {.weights = best});
-  const Evaluation by_file = evaluate(of_run, *data, {.weights = folder / "run/best.safetensors"});
+  const AppliedData data = open_applied_data(of_run, job.graph());
+  const Evaluation by_checkpoint = evaluate(of_run, data, {.weights = best});
+  const Evaluation by_file = evaluate(of_run, data, {.weights = folder / "run/best.safetensors"});
   EXPECT_EQ(by_file.result.loss, by_checkpoint.result.loss);
   expect_refusal([&] { chosen_weights("best", ""); }, "give the run's folder");
   expect_refusal([&] { chosen_weights("last", folder / "none"); }, "has no checkpoint");
