@@ -171,6 +171,9 @@ class Op {
   /// Whether weight_gradient needs nothing but piece_grad_statistics: then it is done at once, and
   /// what else backward reads can go.
   virtual bool weight_gradient_from_statistics() const { return false; }
+  /// Whether a pixel of the output depends on where it is in the whole image, beyond its distance
+  /// from the ends: a part of the image does not give the same numbers.
+  virtual bool depends_on_place() const { return false; }
   /// How many parts of the batch are normalised separately; 0: no sample depends on another.
   virtual int64_t batch_parts() const { return 0; }
   /// Whether it stores nothing and adds to the step's loss.

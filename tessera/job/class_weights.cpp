@@ -13,17 +13,14 @@
 #include "tessera/train/training_job.h"
 
 namespace tessera {
-namespace {
 
-bool asks_for_weights(const std::string& loss) {
+bool asks_for_class_weights(const std::string& loss) {
   return !loss.empty() && std::ranges::any_of(parse_loss(loss).terms, &LossTerm::weights_by_labels);
 }
 
-}  // namespace
-
 std::vector<double> counted_class_weights(const Job& job, const TrainConfig& config,
                                           std::shared_ptr<const Dataset> data) {
-  if (!asks_for_weights(config.loss) || data->real_targets()) return {};
+  if (!asks_for_class_weights(config.loss) || data->real_targets()) return {};
   const DatasetSplit split = split_for_training(config, std::move(data));
   return balanced_weights(count_labels(*split.train, num_classes(job.graph()), reading_threads()));
 }

@@ -3,6 +3,7 @@
 // labels of the training samples. Counted once, before the first step.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tessera/config/train_config.h"
@@ -10,6 +11,8 @@
 #include "tessera/job/job.h"
 
 namespace tessera {
+
+bool asks_for_class_weights(const std::string& loss);
 
 /// The weights, where the loss asks for them; else none. Every process reads all labels.
 std::vector<double> counted_class_weights(const Job& job, const TrainConfig& config,

@@ -102,7 +102,7 @@ void score_predictions(const Evaluated& evaluated, ParameterStore* parameters, T
 
 /// A loss whose class weights were counted takes those that the run has counted.
 Graph with_recorded_weights(const Job& job, const TrainConfig& config, const std::string& weights) {
-  if (config.loss.find("class_weights=auto") == std::string::npos) return job.graph();
+  if (!asks_for_class_weights(config.loss)) return job.graph();
   const std::vector<double> recorded = recorded_class_weights(weights);
   return recorded.empty() ? job.graph() : with_class_weights(job.graph(), config, recorded);
 }

@@ -38,7 +38,7 @@ void check_node(const Node& whole, const Node& part) {
     refuse_windows(fmt::format("{} is another operator in an image of another size", whole.name));
   if (whole.op->forward_statistics(whole.types).per_piece > 0)
     refuse_windows(fmt::format("{} takes statistics of the whole image", whole.name));
-  if (whole.inputs.empty() || whole.op->settings().find("corners") != std::string::npos)
+  if (whole.inputs.empty() || whole.op->depends_on_place())
     refuse_windows(fmt::format("{} depends on the place in the image", whole.name));
   for (size_t i = 0; i <= whole.types.inputs.size(); ++i) {
     const bool is_output = i == whole.types.inputs.size();
@@ -154,6 +154,14 @@ std::vector<ImageWindow> combined(const std::vector<std::vector<AxisWindow>>& ax
   return windows;
 }
 
+/// What the network sees of a turned image: --flips takes the same windows.
+ImageWindow mirrored(ImageWindow window, const Shape& image) {
+  for (Box* box : {&window.seen, &window.kept})
+    for (int axis = 0; axis < box->num_axes(); ++axis)
+      (*box)[axis] = {image[axis] - (*box)[axis].end, image[axis] - (*box)[axis].begin};
+  return window;
+}
+
 /// Windows in the middle are alike; the first and the last two of each axis stand for all.
 std::vector<ImageWindow> telling(std::vector<std::vector<AxisWindow>> axes) {
   for (std::vector<AxisWindow>& along : axes)
@@ -161,11 +169,13 @@ std::vector<ImageWindow> telling(std::vector<std::vector<AxisWindow>> axes) {
   return combined(axes);
 }
 
-/// The largest size up to `most` with which the image's end can be the end of a window.
+/// The largest size up to `most` with which the image's end can be the end of a window, and which
+/// keeps a step between margins of a step; 0 where there is none.
 int64_t fitting_size(int64_t most, int64_t image, int64_t step) {
   if (most >= image) return image;
   const int64_t rest = image % step;
-  return (most - rest) / step * step + rest;
+  const int64_t size = most < rest ? 0 : (most - rest) / step * step + rest;
+  return size < 3 * step ? 0 : size;
 }
 
 Shape largest_window(const Shape& image, const Shape& most, const Shape& steps) {
@@ -208,7 +218,9 @@ std::vector<ImageWindow> exact_windows(const Graph& whole, const Graph& part) {
                         to_string(window)));
     }
     if (std::ranges::all_of(telling(axes), [&](const ImageWindow& each) {
-          return WindowProof(whole, part, each).holds(each);
+          const ImageWindow turned = mirrored(each, image);
+          return WindowProof(whole, part, each).holds(each) &&
+                 WindowProof(whole, part, turned).holds(turned);
         }))
       return combined(axes);
   }
@@ -230,7 +242,11 @@ WindowedJob choose_windows(const Job& whole, const Shape& most,
   const ValueType& input = whole.graph().type(whole.graph().inputs()[0]);
   const Graph applied = applied_graph(whole.graph());
   const Shape image = space_of(input), steps = window_steps(applied);
-  std::string shortage, fault = "no window is small enough";
+  std::string shortage,
+      fault = fmt::format(
+          "windows begin on multiples of {}, three times that is their least size, and none that "
+          "is small enough is as large",
+          to_string(steps));
   const bool whole_fits = prediction_fits(whole, &shortage);
   Shape window =
       most.empty() ? next_smaller(image, image, steps) : largest_window(image, most, steps);

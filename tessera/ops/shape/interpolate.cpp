@@ -41,6 +41,8 @@ class Interpolate final : public Op {
   explicit Interpolate(const InterpolateOptions& options) : options_(options) {}
 
   std::string kind() const override { return "interpolate"; }
+  /// Positions of aligned corners depend on the image's size.
+  bool depends_on_place() const override { return options_.corners == Corners::kAligned; }
 
   std::string settings() const override {
     std::string text = name_of(options_.mode);

@@ -75,7 +75,7 @@ const std::string kUNet = "unet2d:base=2,depth=2,classes=2";
 
 TEST_F(Windows, GiveTheNumbersOfTheWholeImage) {
   const JobConfig unet = config(kUNet);
-  for (const Shape& size : {Shape{1, 112, 100}, Shape{1, 64, 160}}) {
+  for (const Shape& size : {Shape{1, 112, 100}, Shape{1, 64, 160}, Shape{1, 131, 97}}) {
     const WavesOfSizes data({size});
     predict(unet, data, raw("whole.npy"));
     for (const Shape& most : {Shape{60, 60}, Shape{64, 200}, Shape{80, 100}}) {
@@ -107,6 +107,17 @@ TEST_F(Windows, AreTakenWhereTheImageDoesNotFit) {
   EXPECT_TRUE(read(folder / "windows.npy").allclose(read(folder / "whole.npy"), 1e-11, 1e-12));
   small.memory = "20KiB";
   EXPECT_THROW(predict(small, data, raw("none.npy")), OutOfMemory);
+}
+
+TEST_F(Windows, OfStridesThatFitNoWindowAreRefused) {
+  JobConfig small = config("attention_unet2d:base=2,depth=3,classes=2");
+  const WavesOfSizes data({{1, 131, 131}});
+  small.memory = "300KiB";
+  EXPECT_THROW(predict(small, data, raw("none.npy")), OutOfMemory);
+  small.memory = "";
+  PredictRequest request = raw("none.npy");
+  request.window = {100, 100};
+  expect_refusal([&] { predict(small, data, request); }, "windows begin on multiples of");
 }
 
 TEST_F(Windows, OfANetworkThatSeesTheWholeImageAreRefused) {
