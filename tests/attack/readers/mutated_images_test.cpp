@@ -148,7 +148,9 @@ TEST_F(MutatedImages, AreReadOrRefusedByName) {
   for (const uint64_t seed : attack::attack_seeds(kCasesPerKind * kinds_.size())) {
     const Kind& kind = kinds_[seed % kinds_.size()];
     Mutation mutation(seed);
-    const std::string bytes = mutation.of(mutation.one_of(kind.valid));
+    const std::string& valid = mutation.one_of(kind.valid);
+    const std::string bytes =
+        mutation.below(2) == 0 ? mutation.of(valid) : mutation.in_place(valid);
     write_bytes(kind.path, bytes);
     std::memset(hanging_case, 0, sizeof(hanging_case));
     fmt::format_to_n(hanging_case, sizeof(hanging_case) - 1, "{}: hangs, {}\n", kind.name,
