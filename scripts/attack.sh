@@ -72,7 +72,7 @@ summary=""
 for driver in "${drivers[@]}"; do
   amount=$faults
   case $driver in
-    attack_readers_test) amount=$cases ;;
+    attack_readers_test | attack_images_test) amount=$cases ;;
     attack_models_test) amount=$((cases / 10)) ;; # each starts a process, but not the program
   esac
   echo "== $driver: $amount cases"

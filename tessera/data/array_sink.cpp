@@ -35,7 +35,7 @@ void write_numbers(ArrayWriter& writer, const Box& box, const at::Tensor& source
   const at::Tensor host = source.to(at::kCPU, c10::CppTypeToScalarType<Source>::value);
   const int64_t most = kConvertedAtOnce / static_cast<int64_t>(sizeof(T));
   std::vector<T> numbers;
-  for_each_strip(box, {}, most, [&](const Box& strip) {
+  for_each_strip(box, writer.info().block, most, [&](const Box& strip) {
     int64_t begin = 0;
     for (int axis = 0; axis < box.num_axes(); ++axis)
       begin += (strip[axis].begin - box[axis].begin) * host.stride(axis);

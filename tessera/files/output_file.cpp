@@ -92,7 +92,16 @@ void OutputFile::reserve(int64_t bytes) {
   if (error == 0) return;
   // A file system that cannot reserve reports a full disk when it is written to instead.
   if (error != EOPNOTSUPP && error != EINVAL) throw_file_error("reserve space for", path_, error);
-  if (::ftruncate(descriptor_, bytes) != 0) throw_file_error("reserve space for", path_, errno);
+  lengthen(bytes);
+}
+
+void OutputFile::lengthen(int64_t bytes) {
+  if (::ftruncate(descriptor_, bytes) != 0) throw_file_error("lengthen", path_, errno);
+}
+
+void OutputFile::release(int64_t offset, int64_t bytes) {
+  if (bytes > 0)
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
 }
 
 // EINVAL and EROFS: the file system has no fsync, of folders mostly, and there is nothing more to

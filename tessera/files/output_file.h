@@ -2,7 +2,8 @@
 // A file that is being written: every short write is continued, every failure is an error with path
 // and reason, and sync() returns only when the bytes are on the disk. Streams hide all three.
 //
-// All throw InvalidInput. write_at() may be called by several threads at once; the rest may not.
+// All throw InvalidInput. write_at() and release() may be called by several threads at once; the
+// rest may not.
 //
 // Example:
 //   OutputFile file = OutputFile::create("out/notes.txt");
@@ -38,6 +39,10 @@ class OutputFile {
   /// Makes an empty file `bytes` long, with room on the disk for all of it where the file system
   /// can promise that.
   void reserve(int64_t bytes);
+  /// Makes an empty file `bytes` long without room on the disk: zeros, until they are written.
+  void lengthen(int64_t bytes);
+  /// Gives the room of a part back, where the file system can do that. It is zeros then, or stays.
+  void release(int64_t offset, int64_t bytes);
   /// Forces what was written to the disk. Without it a crash of the machine may lose it.
   void sync();
   /// Appended so far.

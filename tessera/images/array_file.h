@@ -29,8 +29,8 @@ struct ArrayInfo {
   std::string axes = {};
   PixelType type = PixelType::kUint8;
   ImageFrame frame = {};
-  /// Sizes of the blocks, from index 0 on, that are decoded whole: who reads a large box in parts
-  /// cuts it between them. Empty: a part costs what it holds.
+  /// Sizes of the blocks, from index 0 on, that are coded whole: who reads or writes a large box in
+  /// parts cuts it between them. Empty: a part costs what it holds.
   Shape block = {};
 };
 

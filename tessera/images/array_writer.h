@@ -60,7 +60,8 @@ class ArrayWriter {
   const ArrayInfo info_;
 };
 
-/// The format is chosen by the ending. Reserves the space on the disk. Throws InvalidInput for an
+/// The format is chosen by the ending. Reserves the space on the disk, but for a TIFF, of which
+/// nobody knows how large it will be. Throws InvalidInput for an
 /// ending that is not written, an array that the format does not hold, a folder that cannot be
 /// written and a disk without room, Unsupported where the build lacks the library. A creator that
 /// does not commit leaves no file.

@@ -23,6 +23,14 @@ constexpr size_t kMostOpenFiles = 8;
 constexpr int64_t kFolderMemory = int64_t{2} << 30;
 constexpr uint64_t kLongestWords = 64 << 20;
 
+// The address sanitizer keeps what is freed for a while, 256 MiB of it, and surrounds each
+// allocation by others.
+#ifdef __SANITIZE_ADDRESS__
+constexpr int64_t kSanitizerBytes = 512 << 20;
+#else
+constexpr int64_t kSanitizerBytes = 0;
+#endif
+
 bool send_fully(int socket, const void* data, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     const ssize_t sent =
@@ -142,7 +150,7 @@ void limit_memory_for(const ReaderRequest& request) {
   const bool is_file = ::stat(request.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
   rlimit limit{};
   ::getrlimit(RLIMIT_AS, &limit);
-  const int64_t needed = request.memory_bytes +
+  const int64_t needed = request.memory_bytes + kSanitizerBytes +
                          (is_file ? 8 * int64_t{status.st_size} : kFolderMemory) +
                          4 * request.box.volume() * bytes_of(request.type);
   limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(address_space() + needed));

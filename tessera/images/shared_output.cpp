@@ -5,11 +5,15 @@
 
 namespace tessera {
 
-SharedOutput::SharedOutput(const std::string& path, const std::string& temporary, int64_t bytes)
+SharedOutput::SharedOutput(const std::string& path, const std::string& temporary, int64_t bytes,
+                           Space space)
     : path_(path) {
   if (temporary.empty()) {
     created_.emplace(path);
-    created_->file().reserve(bytes);
+    if (space == Space::kReserved)
+      created_->file().reserve(bytes);
+    else
+      created_->file().lengthen(bytes);
     name_ = created_->name();
     return;
   }

@@ -16,8 +16,13 @@ namespace tessera {
 
 class SharedOutput {
  public:
-  /// Joins the file of that temporary name; where that is empty, creates it with `bytes` reserved.
-  SharedOutput(const std::string& path, const std::string& temporary, int64_t bytes);
+  enum class Space {
+    kReserved,   // on the disk, for all of it
+    kAsWritten,  // only for what is written
+  };
+  /// Joins the file of that temporary name; where that is empty, creates it, `bytes` long.
+  SharedOutput(const std::string& path, const std::string& temporary, int64_t bytes,
+               Space space = Space::kReserved);
 
   /// Where it lies until commit(). Only the creator.
   const std::string& temporary_name() const;

@@ -6,6 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
 #include "tessera/images/box_runs.h"
+#include "tessera/images/element_of.h"
 #include "tessera/images/flat_array.h"
 #include "tessera/images/formats.h"
 #include "tessera/images/image_levels.h"
@@ -117,6 +118,7 @@ class TiffArrayFile final : public ArrayFile {
     target.columns = box[axis++];
     if (!planar && axis < box.num_axes()) target.samples = box[axis];
     target.planar = planar;
+    if (info_.frame.no_data) target.left_out = element_of(type(), *info_.frame.no_data);
     target.data = static_cast<char*>(to);
     const TiffPool::Loan handle = pool_.borrow();
     for_each_page(box, [&](int64_t page) {

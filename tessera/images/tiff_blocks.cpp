@@ -56,6 +56,8 @@ class TiffBlockReader {
     const Range rows =
         intersect(target_.rows, {y, std::min(y + image_.block_height, image_.height)});
     const Range columns = intersect(target_.columns, {x, x + image_.block_width});
+    if (image_.access != TiffAccess::kColours && is_missing(index_of(y, x, plane)))
+      return put_left_out(rows, columns, plane);
     if (image_.access == TiffAccess::kFlat) return read_flat(y, rows, plane);
     if (image_.access == TiffAccess::kRows) return read_rows(y, rows, plane);
     if (image_.access == TiffAccess::kColours)
@@ -73,10 +75,18 @@ class TiffBlockReader {
                         : TIFFComputeStrip(handle_.get(), static_cast<uint32_t>(y), sample);
   }
 
-  // Writers leave blocks out that hold nothing; they are zeros.
+  // Writers leave blocks out that hold nothing.
   bool is_missing(uint32_t index) const {
     return TIFFGetStrileOffset(handle_.get(), index) == 0 &&
            TIFFGetStrileByteCount(handle_.get(), index) == 0;
+  }
+
+  void put_left_out(const Range& rows, const Range& columns, int64_t plane) {
+    elements_.resize(static_cast<size_t>(columns.size() * pixel()));
+    for (size_t at = 0; at < elements_.size(); at += static_cast<size_t>(element()))
+      std::memcpy(elements_.data() + at, target_.left_out.data(), static_cast<size_t>(element()));
+    for (int64_t row = rows.begin; row < rows.end; ++row)
+      put_row(elements_.data(), row, columns, plane);
   }
 
   void decode(int64_t y, int64_t x, int64_t plane) {
@@ -85,7 +95,6 @@ class TiffBlockReader {
         image_.tiled ? image_.block_height : std::min(image_.block_height, image_.height - y);
     const int64_t bytes = num_rows * image_.row_bytes;
     decoded_.assign(static_cast<size_t>(bytes), 0);
-    if (is_missing(index)) return;
     const tmsize_t got = image_.tiled
                              ? TIFFReadEncodedTile(handle_.get(), index, decoded_.data(), bytes)
                              : TIFFReadEncodedStrip(handle_.get(), index, decoded_.data(), bytes);
@@ -141,12 +150,6 @@ class TiffBlockReader {
         scan.next_row <= rows.begin)
       next = scan.next_row;
     decoded_.resize(static_cast<size_t>(image_.row_bytes));
-    if (is_missing(index_of(y, 0, plane))) {
-      std::ranges::fill(decoded_, 0);
-      for (int64_t row = rows.begin; row < rows.end; ++row)
-        put_row(decoded_.data(), row, target_.columns, plane);
-      return;
-    }
     handle_.scan = {};
     for (; next < rows.end; ++next) {
       if (TIFFReadScanline(handle_.get(), decoded_.data(), static_cast<uint32_t>(next),
@@ -163,21 +166,18 @@ class TiffBlockReader {
     const uint32_t index = index_of(y, 0, plane);
     const uint64_t strip = TIFFGetStrileOffset(handle_.get(), index);
     const int64_t bytes = target_.columns.size() * pixel();
-    elements_.assign(static_cast<size_t>(bytes), 0);
-    const bool missing = is_missing(index);
+    elements_.resize(static_cast<size_t>(bytes));
     for (int64_t row = rows.begin; row < rows.end; ++row) {
-      if (!missing) {
-        const auto offset =
-            static_cast<uint64_t>((row - y) * image_.row_bytes + target_.columns.begin * pixel());
-        uint64_t end = 0;
-        if (__builtin_add_overflow(strip, offset + static_cast<uint64_t>(bytes), &end) ||
-            end > file_.size())
-          throw_error<InvalidInput>(
-              "[tiff] {}: row {} ends at byte {}, the file at {}; it is truncated or corrupt",
-              file_.path(), row, end, file_.size());
-        file_.read_at(strip + offset, elements_.data(), static_cast<size_t>(bytes));
-        if (image_.swap_bytes && element() > 1) swap_elements();
-      }
+      const auto offset =
+          static_cast<uint64_t>((row - y) * image_.row_bytes + target_.columns.begin * pixel());
+      uint64_t end = 0;
+      if (__builtin_add_overflow(strip, offset + static_cast<uint64_t>(bytes), &end) ||
+          end > file_.size())
+        throw_error<InvalidInput>(
+            "[tiff] {}: row {} ends at byte {}, the file at {}; it is truncated or corrupt",
+            file_.path(), row, end, file_.size());
+      file_.read_at(strip + offset, elements_.data(), static_cast<size_t>(bytes));
+      if (image_.swap_bytes && element() > 1) swap_elements();
       put_row(elements_.data(), row, target_.columns, plane);
     }
   }

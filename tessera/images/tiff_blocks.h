@@ -1,6 +1,8 @@
 #pragma once
 // Decodes the tiles or strips of a TIFF that a box meets, and copies what the box has of them.
 
+#include <array>
+
 #include "tessera/geometry/range.h"
 #include "tessera/images/tiff_image.h"
 
@@ -12,6 +14,8 @@ struct TiffTarget {
   Range rows, columns, samples;
   bool planar = false;
   char* data = nullptr;
+  /// What a block is made of that the file leaves out: the first bytes of it are one element.
+  std::array<char, 8> left_out = {};
 
   int64_t bytes(PixelType type) const {
     return rows.size() * columns.size() * samples.size() * bytes_of(type);

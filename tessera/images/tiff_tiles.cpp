@@ -20,6 +20,20 @@ int64_t tile_side(int64_t size, int64_t most) { return std::min(most, (size + 15
 
 }  // namespace
 
+int64_t TiffTiles::pixels_of(int64_t tile) const {
+  const int64_t top = tile / columns() % rows() * tile_height;
+  const int64_t left = tile % columns() * tile_width;
+  return std::min(tile_height, height - top) * std::min(tile_width, width - left);
+}
+
+Shape TiffTiles::block(const Shape& shape) const {
+  Shape block(static_cast<size_t>(num_page_axes + (has_plane_axis(shape) ? 1 : 0)), 1);
+  block.push_back(tile_height);
+  block.push_back(tile_width);
+  if (channels_last) block.push_back(samples);
+  return block;
+}
+
 int64_t TiffTiles::slot_bytes() const {
   return static_cast<int64_t>(compressBound(static_cast<uLong>(tile_bytes())));
 }

@@ -1,10 +1,6 @@
 #pragma once
 // How the array of a TIFF that Tessera writes lies in tiles: pages, planes, tiles of a plane, and
-// the scratch file in which each tile has a slot of its own until all are compressed.
-//
-//   scratch:  | bytes of each compressed tile, 8 each | slot of tile 0 | slot of tile 1 | ...
-//
-// A slot is as large as a tile can be after compression, so a tile is compressed in its place.
+// where each has its slot in the scratch file (tiff_slots.h).
 
 #include <string>
 
@@ -27,6 +23,13 @@ struct TiffTiles {
   int64_t tiles_of_page() const { return num_planes * rows() * columns(); }
   int64_t num_tiles() const { return num_pages * tiles_of_page(); }
   int64_t tile_bytes() const { return tile_height * tile_width * samples * element; }
+  /// Of a tile, without what lies outside of the image.
+  int64_t pixels_of(int64_t tile) const;
+  bool has_plane_axis(const Shape& shape) const {
+    return std::ssize(shape) == num_page_axes + 3 && !channels_last;
+  }
+  /// A tile as a part of the array of that shape.
+  Shape block(const Shape& shape) const;
   int64_t slot_bytes() const;
   int64_t slot_offset(int64_t tile) const { return num_tiles() * 8 + tile * slot_bytes(); }
   int64_t scratch_bytes() const { return slot_offset(num_tiles()); }

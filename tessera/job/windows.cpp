@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "tessera/base/error.h"
+#include "tessera/base/free_memory.h"
 #include "tessera/graph/transform.h"
 #include "tessera/job/forecast.h"
 #include "tessera/lower/inference.h"
@@ -192,6 +194,50 @@ Shape next_smaller(Shape window, const Shape& image, const Shape& steps) {
   return window;
 }
 
+/// oneDNN, by which LibTorch convolves, copies images with channels in blocks of so many.
+constexpr int64_t kChannelBlock = 16;
+
+/// Bytes that a rank holds at most besides values and parameters: the copies that the largest
+/// convolution makes of its image and its result, and classes as eight bytes a pixel.
+int64_t bytes_besides_values(const Lowering& lowering, at::ScalarType real) {
+  const auto largest_piece = [&](ValueId value, int64_t channel_block) {
+    const Layout& layout = lowering.step().placed.values[value].layout;
+    int64_t most = 0;
+    for (int piece = 0; piece < layout.num_pieces(); ++piece) {
+      const Box& box = layout.piece(piece).box;
+      const int64_t channels = box[1].size();
+      const int64_t pixels = box.volume() / std::max<int64_t>(1, channels);
+      most =
+          std::max(most, (channels + channel_block - 1) / channel_block * channel_block * pixels);
+    }
+    return most;
+  };
+  const Graph& graph = lowering.graph();
+  int64_t copied = 0;
+  for (const Node& node : graph.nodes())
+    if (!node.inputs.empty() && node.op->input_access(0) == InputAccess::kDense)
+      copied = std::max(copied, largest_piece(node.inputs[0], kChannelBlock) +
+                                    largest_piece(node.output, kChannelBlock));
+  const ValueId output = graph.outputs()[0];
+  const int64_t pixels = largest_piece(output, 1) / graph.type(output).channels();
+  return copied * static_cast<int64_t>(c10::elementSize(real)) +
+         pixels * static_cast<int64_t>(sizeof(int64_t));
+}
+
+/// Whether a job that fits by its values fits with all that comes besides them, too.
+bool fits_with_copies(const Job& job) {
+  const Lowering lowering = lower_prediction(job.graph(), job.plan, job.real);
+  const Forecast forecast = forecast_within_limits(job, lowering, where_ranks_live(job));
+  const int64_t besides = bytes_besides_values(lowering, job.real);
+  int64_t all_ranks = 0;
+  for (const RankForecast& rank : forecast.ranks) {
+    const int64_t needed = rank.arena_bytes + rank.parameter_bytes + besides;
+    if (job.memory_limit && needed > *job.memory_limit) return false;
+    all_ranks += needed;
+  }
+  return where_ranks_live(job) == Where::kAnywhere || all_ranks <= free_memory();
+}
+
 }  // namespace
 
 Shape window_steps(const Graph& graph) {
@@ -247,6 +293,7 @@ WindowedJob choose_windows(const Job& whole, const Shape& most,
           "windows begin on multiples of {}, three times that is their least size, and none that "
           "is small enough is as large",
           to_string(steps));
+  std::optional<WindowedJob> fitting;  // the largest that fits by its values
   const bool whole_fits = prediction_fits(whole, &shortage);
   Shape window =
       most.empty() ? next_smaller(image, image, steps) : largest_window(image, most, steps);
@@ -256,12 +303,15 @@ WindowedJob choose_windows(const Job& whole, const Shape& most,
     try {
       Job job = job_for(image_shape);
       std::vector<ImageWindow> windows = exact_windows(applied, applied_graph(job.graph()));
-      if (prediction_fits(job, &shortage)) return {std::move(job), std::move(windows)};
+      if (!prediction_fits(job, &shortage)) continue;
+      if (fits_with_copies(job)) return {std::move(job), std::move(windows)};
+      if (!fitting) fitting = WindowedJob{std::move(job), std::move(windows)};
     } catch (const InvalidInput& error) {
       fault = error.what();
       break;
     }
   }
+  if (fitting) return std::move(*fitting);
   if (whole_fits)
     throw_error<InvalidInput>("[--window] an image of {} cannot be predicted by parts: {}",
                               to_string(image), fault);

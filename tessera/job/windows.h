@@ -40,9 +40,10 @@ struct WindowedJob {
 /// machine has. Else `reason` says what it needs.
 bool prediction_fits(const Job& job, std::string* reason);
 
-/// The largest windows that fit and are not larger than `most`, where that is given. `job_for`
-/// makes the network for a size of images (channels x space). Where there are none, throws
-/// OutOfMemory, with the reason, or InvalidInput where the whole image would fit.
+/// The largest windows that fit, with the copies that kernels make where there are such windows,
+/// and are not larger than `most`, where that is given. `job_for` makes the network for a size of
+/// images (channels x space). Where there are none, throws OutOfMemory, with the reason, or
+/// InvalidInput where the whole image would fit.
 WindowedJob choose_windows(const Job& whole, const Shape& most,
                            const std::function<Job(const Shape&)>& job_for);
 

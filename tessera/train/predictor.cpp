@@ -2,6 +2,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/graph/transform.h"
+#include "tessera/kernels/classes.h"
 #include "tessera/lower/inference.h"
 
 namespace tessera {
@@ -50,12 +51,13 @@ at::Tensor probabilities_of(const at::Tensor& logits) {
 }
 
 at::Tensor classes_of_logits(const at::Tensor& logits) {
-  return logits.size(1) == 1 ? logits.squeeze(1).gt(0).to(at::kLong) : logits.argmax(1);
+  return logits.size(1) == 1 ? logits.squeeze(1).gt(0).to(at::kLong)
+                             : classes_with_largest_score(logits);
 }
 
 at::Tensor classes_of_probabilities(const at::Tensor& probabilities) {
   return probabilities.size(1) == 1 ? probabilities.squeeze(1).gt(0.5).to(at::kLong)
-                                    : probabilities.argmax(1);
+                                    : classes_with_largest_score(probabilities);
 }
 
 Predictor::Predictor(const Lowering& lowering, Program program, ParameterStore* parameters,

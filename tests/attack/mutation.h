@@ -47,6 +47,14 @@ class Mutation {
     return bytes;
   }
 
+  /// The bytes after one to eight of them were replaced. Formats that find their parts by offsets
+  /// are refused early after of(), which moves most of a file; here the parts are found.
+  std::string in_place(std::string bytes) {
+    for (uint64_t left = bytes.empty() ? 0 : 1 + below(8); left > 0; --left)
+      bytes[below(bytes.size())] = static_cast<char>(below(256));
+    return bytes;
+  }
+
   /// Uniform in [0, limit); 0 for 0.
   uint64_t below(uint64_t limit) { return limit == 0 ? 0 : random_() % limit; }
 

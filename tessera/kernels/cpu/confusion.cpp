@@ -9,11 +9,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/geometry/box.h"
+#include "tessera/kernels/cpu/classify.h"
 
 namespace tessera {
 namespace {
-
-constexpr int64_t kPixelsAtATime = 256;  // so that their maxima stay in the first-level cache
 
 Shape shape_of(const at::Tensor& tensor) { return {tensor.sizes().begin(), tensor.sizes().end()}; }
 
@@ -49,16 +48,6 @@ class Tally {
   std::vector<int64_t> counts_;
 };
 
-/// Where row `row` of a view begins, in elements: `sizes` and `strides` without the last axis.
-int64_t row_begin(int64_t row, at::IntArrayRef sizes, at::IntArrayRef strides) {
-  int64_t offset = 0;
-  for (int axis = static_cast<int>(sizes.size()) - 2; axis >= 0; --axis) {
-    offset += row % sizes[axis] * strides[axis];
-    row /= sizes[axis];
-  }
-  return offset;
-}
-
 /// Calls body(row, tally) for all rows (positions of the axes before the last), in parallel. Counts
 /// nothing where a body throws.
 template <class Body>
@@ -77,27 +66,6 @@ void tally_rows(const at::Tensor& labels, int64_t ignore_index, int64_t num_clas
                      tally.add_to(sum);
                    });
   std::transform(counts.begin(), counts.end(), sum.begin(), counts.begin(), std::plus<>());
-}
-
-/// The class with the largest logit, for `size` pixels from `logits` on.
-template <class T>
-void classify(const T* logits, int64_t num_classes, int64_t class_stride, int64_t pixel_stride,
-              int64_t size, int64_t* prediction) {
-  T best[kPixelsAtATime];
-  for (int64_t p = 0; p < size; ++p) {
-    best[p] = logits[p * pixel_stride];
-    prediction[p] = 0;
-  }
-  for (int64_t k = 1; k < num_classes; ++k) {
-    const T* image = logits + k * class_stride;
-    for (int64_t p = 0; p < size; ++p) {
-      const T logit = image[p * pixel_stride];
-      // Not `>` alone: NaN beats every number, and nothing beats NaN.
-      const bool wins = !(logit <= best[p]) && best[p] == best[p];
-      best[p] = wins ? logit : best[p];
-      prediction[p] = wins ? k : prediction[p];
-    }
-  }
 }
 
 void check_logits(const at::Tensor& logits, const at::Tensor& labels, int64_t num_classes) {
@@ -124,9 +92,9 @@ void count_logits(const at::Tensor& logits, const at::Tensor& labels, int64_t ig
     tally_rows(labels, ignore_index, num_classes, counts, [&](int64_t row, Tally& tally) {
       const scalar_t* row_scores = scores + row_begin(row, labels.sizes(), strides);
       const int64_t* row_truth = truth + row_begin(row, labels.sizes(), labels.strides());
-      int64_t prediction[kPixelsAtATime];
-      for (int64_t column = 0; column < row_size; column += kPixelsAtATime) {
-        const int64_t size = std::min(kPixelsAtATime, row_size - column);
+      int64_t prediction[kClassifiedAtATime];
+      for (int64_t column = 0; column < row_size; column += kClassifiedAtATime) {
+        const int64_t size = std::min(kClassifiedAtATime, row_size - column);
         classify(row_scores + column * strides.back(), num_classes, class_stride, strides.back(),
                  size, prediction);
         for (int64_t p = 0; p < size; ++p)

@@ -1,5 +1,6 @@
 // Every format that Tessera reads, after mutations: the real reader must take the file or refuse it
-// by its name, as the user's mistake and not as ours, and leave it as it was.
+// by its name, as the user's mistake and not as ours, and leave it as it was. Images have a driver
+// of their own (mutated_images_test.cpp).
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -25,7 +26,6 @@
 #include "tessera/train/run_folder.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/attack/mutation.h"
-#include "tests/attack/readers/valid_images.h"
 #include "tests/unit/refusal.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -33,10 +33,6 @@ namespace tessera::mutated_files_test {
 namespace {
 
 using attack::Mutation;
-using attack::valid_jpegs;
-using attack::valid_pngs;
-using attack::valid_slides;
-using attack::valid_tiffs;
 
 constexpr size_t kLongestMessage = 20'000;
 
@@ -66,7 +62,6 @@ class MutatedFiles : public ::testing::Test {
  protected:
   MutatedFiles() {
     add_npy();
-    add_images();
     add_weights();
     add_plan();
     add_balance();
@@ -108,32 +103,6 @@ class MutatedFiles : public ::testing::Test {
                                data->target_shape(), data->real_targets() ? at::kFloat : at::kLong);
                            data->load_target(1, whole, target);
                          }});
-  }
-
-  /// Reads a corner of what the file claims to hold, and its other end.
-  static void read_corners(const ArrayFile& array) {
-    Box first, last;
-    for (const int64_t size : array.shape()) {
-      first.push_back({0, std::min<int64_t>(size, 40)});
-      last.push_back({size - std::min<int64_t>(size, 3), size});
-    }
-    for (const Box& box : {first, last}) {
-      std::string numbers(static_cast<size_t>(box.volume() * bytes_of(array.type())), 0);
-      array.read(box, numbers.data());
-    }
-  }
-
-  void add_image(const std::string& name, std::vector<std::string> valid) {
-    if (valid.empty()) return;
-    surfaces_.push_back({name, file(name), std::move(valid),
-                         [this, name] { read_corners(*open_array(file(name))); }});
-  }
-
-  void add_images() {
-    add_image("mutated.tif", valid_tiffs(file("made.tif")));
-    add_image("mutated.png", valid_pngs());
-    add_image("mutated.jpg", valid_jpegs());
-    add_image("mutated.svs", valid_slides(file("made.tif")));
   }
 
   void add_weights() {

@@ -45,17 +45,26 @@ TiffKind tiled(int compression, int samples, int photometric = PHOTOMETRIC_MINIS
 
 }  // namespace
 
-std::vector<std::string> valid_tiffs(const std::string& scratch) {
-  std::vector<std::string> files;
-  for (const int compression :
-       {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_PACKBITS, COMPRESSION_ADOBE_DEFLATE,
-        COMPRESSION_ZSTD, COMPRESSION_LZMA, COMPRESSION_LERC, COMPRESSION_WEBP, COMPRESSION_JPEG})
-    if (TIFFIsCODECConfigured(static_cast<uint16_t>(compression)))
-      files.push_back(tiff_bytes(scratch, tiled(compression, 3, PHOTOMETRIC_RGB)));
-  for (const int compression : {COMPRESSION_NONE, COMPRESSION_CCITTFAX3, COMPRESSION_CCITTFAX4})
-    files.push_back(tiff_bytes(scratch, {.bits = 1, .compression = compression}));
-  files.push_back(tiff_bytes(scratch, {.bits = 16, .compression = COMPRESSION_LZW}, 3));
-  files.push_back(tiff_bytes(scratch, {.mode = "w8b", .samples = 2, .bits = 32, .planar = true}));
+std::vector<std::pair<std::string, std::string>> valid_tiffs(const std::string& scratch) {
+  std::vector<std::pair<std::string, std::string>> files;
+  const auto add = [&](const std::string& name, const TiffKind& kind, int pages = 1) {
+    if (TIFFIsCODECConfigured(static_cast<uint16_t>(kind.compression)))
+      files.emplace_back(name, tiff_bytes(scratch, kind, pages));
+  };
+  for (const auto& [name, compression] :
+       {std::pair{"none", COMPRESSION_NONE}, std::pair{"LZW", COMPRESSION_LZW},
+        std::pair{"PackBits", COMPRESSION_PACKBITS},
+        std::pair{"deflate", COMPRESSION_ADOBE_DEFLATE}, std::pair{"Zstandard", COMPRESSION_ZSTD},
+        std::pair{"LZMA", COMPRESSION_LZMA}, std::pair{"LERC", COMPRESSION_LERC},
+        std::pair{"WebP", COMPRESSION_WEBP}, std::pair{"PixarLog", COMPRESSION_PIXARLOG},
+        std::pair{"JPEG", COMPRESSION_JPEG}})
+    add(name, tiled(compression, 3, PHOTOMETRIC_RGB));
+  for (const auto& [name, compression] :
+       {std::pair{"1 bit", COMPRESSION_NONE}, std::pair{"fax 2", COMPRESSION_CCITTRLE},
+        std::pair{"fax 3", COMPRESSION_CCITTFAX3}, std::pair{"fax 4", COMPRESSION_CCITTFAX4}})
+    add(name, {.bits = 1, .compression = compression});
+  add("pages", {.bits = 16, .compression = COMPRESSION_LZW}, 3);
+  add("planes", {.mode = "w8b", .samples = 2, .bits = 32, .planar = true});
   TiffKind described;
   described.tags = [](TIFF* file, int) {
     TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION,
@@ -63,11 +72,11 @@ std::vector<std::string> valid_tiffs(const std::string& scratch) {
     TIFFSetField(file, TIFFTAG_XRESOLUTION, 3.0f);
     TIFFSetField(file, TIFFTAG_YRESOLUTION, 3.0f);
   };
-  files.push_back(tiff_bytes(scratch, described, 6));
+  add("description", described, 6);
   return files;
 }
 #else
-std::vector<std::string> valid_tiffs(const std::string&) { return {}; }
+std::vector<std::pair<std::string, std::string>> valid_tiffs(const std::string&) { return {}; }
 #endif
 
 #if defined(TESSERA_HAS_TIFF) && defined(TESSERA_HAS_OPENSLIDE)

@@ -3,12 +3,14 @@
 // library.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace attack {
 
-/// `scratch` is a path ending in .tif that may be written.
-std::vector<std::string> valid_tiffs(const std::string& scratch);
+/// A file of each compression that libtiff writes, and of a few layouts, by name. `scratch` is a
+/// path ending in .tif that may be written.
+std::vector<std::pair<std::string, std::string>> valid_tiffs(const std::string& scratch);
 std::vector<std::string> valid_slides(const std::string& scratch);
 std::vector<std::string> valid_pngs();
 std::vector<std::string> valid_jpegs();

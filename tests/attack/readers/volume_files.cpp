@@ -4,9 +4,7 @@
 #include <numeric>
 
 #include "tessera/images/array_file.h"
-#ifdef TESSERA_HAS_ZLIB
 #include "tessera/images/array_writer.h"
-#endif
 #ifdef TESSERA_HAS_HDF5
 #include <hdf5.h>
 #endif
@@ -25,8 +23,8 @@ namespace {
 
 using Files = std::vector<std::string>;
 
-#ifdef TESSERA_HAS_ZLIB
-Files nifti_files(const std::string& folder, const std::string& ending) {
+/// By the formats that this program writes.
+Files written_files(const std::string& folder, const std::string& ending) {
   const auto write = [&](const std::string& name, const ArrayInfo& info) {
     const std::string path = folder + "/" + name + ending;
     const auto writer = create_array_writer(path, info);
@@ -41,9 +39,8 @@ Files nifti_files(const std::string& folder, const std::string& ending) {
   frame.affine = {2, 0, 0, -9, 0, 2, 0, 8, 0, 0, 2, 1};
   return {write("a", {{4, 5, 6}, "ZYX", PixelType::kInt16, frame}),
           write("b", {{2, 3, 4, 3}, "ZYXC", PixelType::kUint8, {}}),
-          write("c", {{1, 2, 40'000}, "ZYX", PixelType::kUint8, {}})};  // version 2
+          write("c", {{1, 2, 40'000}, "ZYX", PixelType::kUint8, {}})};  // version 2 of NIfTI
 }
-#endif
 
 #ifdef TESSERA_HAS_HDF5
 /// With arrays that are contiguous, compact, and in packed chunks.
@@ -133,10 +130,10 @@ Files jpeg2000_files(const std::string& folder) {
 
 std::vector<std::pair<std::string, Files>> make_volume_files(const std::string& folder) {
   std::filesystem::create_directories(folder);
-  std::vector<std::pair<std::string, Files>> all;
+  std::vector<std::pair<std::string, Files>> all{{".npy", written_files(folder, ".npy")}};
 #ifdef TESSERA_HAS_ZLIB
-  all.emplace_back(".nii", nifti_files(folder, ".nii"));
-  all.emplace_back(".nii.gz", nifti_files(folder, ".nii.gz"));
+  all.emplace_back(".nii", written_files(folder, ".nii"));
+  all.emplace_back(".nii.gz", written_files(folder, ".nii.gz"));
 #endif
 #ifdef TESSERA_HAS_HDF5
   all.emplace_back(".h5", Files{hdf5_file(folder + "/a.h5", H5D_CONTIGUOUS, false),

@@ -4,6 +4,7 @@
 #include "tessera/images/array_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <thread>
@@ -137,6 +138,30 @@ TEST_F(ArrayWriterTest, TheFrameComesBack) {
   read = written({.shape = {20, 30}, .axes = "YX", .frame = frame});
   EXPECT_EQ(read.geotransform, frame.geotransform);
   EXPECT_EQ(read.projection, "EPSG:4326");
+}
+
+/// Tiles are compressed when they are whole, wherever boxes end: the scratch file never has the
+/// size of the pixels.
+TEST_F(ArrayWriterTest, TheTiffTakesTheSpaceOfCompressedTiles) {
+  const ArrayInfo info{.shape = {3000, 4000}, .axes = "YX"};
+  std::string whole(3000 * 4000, '\0');
+  for (size_t at = 0; at < whole.size(); at += 997) whole[at] = static_cast<char>(at);
+  const std::string path = folder_ / "a.tif";
+  const auto writer = create_array_writer(path, info);
+  struct stat scratch {};
+  int64_t most = 0;
+  for (int64_t y = 0; y < 3000; y += 300)
+    for (int64_t x = 0; x < 4000; x += 700) {
+      const Box box{{y, y + 300}, {x, std::min<int64_t>(x + 700, 4000)}};
+      writer->write(box, cut(whole, info.shape, box, 1).data());
+      ASSERT_EQ(::stat(writer->temporary_name().c_str(), &scratch), 0);
+      most = std::max<int64_t>(most, scratch.st_blocks * 512);
+    }
+  EXPECT_LT(most, 4 << 20);  // one row of tiles that are not whole yet is 2 MiB
+  EXPECT_LT(scratch.st_blocks * 512, 1 << 20);
+  writer->finish_part(0, 1);
+  writer->commit();
+  EXPECT_EQ(read_whole(*open_array(path)) == whole, true);
 }
 
 /// What others read: tiles, deflate, BigTIFF.

@@ -416,6 +416,51 @@ TEST_F(TiffTest, BlocksThatAreLeftOutAreZeros) {
   EXPECT_NE(read_box(*array, {{0, 32}, {0, 64}}), std::string(32 * 64, '\0'));
 }
 
+/// GDAL's convention: what is left out is the no-data value, in the type of the pixels.
+TEST_F(TiffTest, BlocksThatAreLeftOutAreTheNoDataValue) {
+  const auto read_left_out = [&](TiffKind kind, const char* no_data) {
+    static const TIFFFieldInfo field = {42113,        -1, -1, TIFF_ASCII,
+                                        FIELD_CUSTOM, 1,  0,  const_cast<char*>("GDAL_NODATA")};
+    kind.tags = [&](TIFF* file, int) {
+      TIFFMergeFieldInfo(file, &field, 1);
+      TIFFSetField(file, 42113, no_data);
+    };
+    const int64_t height = kind.height;
+    TIFF* const file = TIFFOpen(path_.c_str(), "w8");
+    kind.height = kind.tile_height > 0 ? kind.tile_height : kind.rows_per_strip;
+    EXPECT_TRUE(write_tiff_page(file, kind, 0, noise(kind)));
+    TIFFSetField(file, TIFFTAG_IMAGELENGTH, static_cast<uint32_t>(height));
+    TIFFClose(file);
+    const auto array = open();
+    EXPECT_EQ(array->shape()[0], height);
+    Box box = Box::whole(array->shape());
+    box[0] = {height - 1, height};
+    box[1] = {1, 3};
+    return read_box(*array, box);
+  };
+  TiffKind tiled{.width = 64, .height = 64, .tile_width = 32, .tile_height = 32};
+  EXPECT_EQ(read_left_out(tiled, "7"), "\7\7");
+  EXPECT_EQ(read_left_out(tiled, "-9999"), std::string(2, '\0'));
+  EXPECT_EQ(read_left_out(tiled, "nan"), std::string(2, '\0'));
+  tiled.samples = 3;
+  tiled.compression = COMPRESSION_ADOBE_DEFLATE;
+  EXPECT_EQ(read_left_out(tiled, "255"), std::string(6, '\xff'));
+  tiled.samples = 1;
+  tiled.bits = 4;
+  EXPECT_EQ(read_left_out(tiled, "9"), "\x9\x9");
+  tiled.bits = 16;
+  tiled.format = SAMPLEFORMAT_INT;
+  EXPECT_EQ(read_left_out(tiled, "-2"), "\xfe\xff\xfe\xff");
+  tiled.format = SAMPLEFORMAT_IEEEFP;
+  EXPECT_EQ(read_left_out(tiled, "-1.5"), std::string("\0\xbe\0\xbe", 4));
+  tiled.bits = 64;
+  const double number = -3.4e38;
+  const std::string bytes(reinterpret_cast<const char*>(&number), sizeof(number));
+  EXPECT_EQ(read_left_out(tiled, "-3.4e38"), bytes + bytes);
+  const TiffKind strips{.height = 40, .rows_per_strip = 8};  // rows are read where they lie
+  EXPECT_EQ(read_left_out(strips, "5"), "\5\5");
+}
+
 /// Four billion pixels, of which the file holds two tiles.
 TEST_F(TiffTest, AFileOfFourGigapixels) {
   TIFF* const large = TIFFOpen((folder_ / "large.tif").c_str(), "w8");
