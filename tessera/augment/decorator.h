@@ -23,8 +23,9 @@ class DatasetDecorator : public Dataset {
   Shape image_shape_of(int64_t sample) const override { return source_->image_shape_of(sample); }
   std::string name_of(int64_t sample) const override { return source_->name_of(sample); }
   ImageFrame frame_of(int64_t sample) const override { return source_->frame_of(sample); }
-  std::optional<PixelType> pixel_type() const override { return source_->pixel_type(); }
+  std::set<PixelType> pixel_types() const override { return source_->pixel_types(); }
   bool has_targets() const override { return source_->has_targets(); }
+  bool has_target(int64_t sample) const override { return source_->has_target(sample); }
   int64_t num_classes() const override { return source_->num_classes(); }
   std::vector<std::string> class_names() const override { return source_->class_names(); }
   SamplePart part_of(int64_t sample) const override { return source_->part_of(sample); }

@@ -14,6 +14,7 @@ class PatchesOf : public DatasetDecorator {
   std::string name_of(int64_t sample) const override { return source().name_of(image_of(sample)); }
   SamplePart part_of(int64_t sample) const override { return source().part_of(image_of(sample)); }
   double weight_of(int64_t sample) const override { return source().weight_of(image_of(sample)); }
+  bool has_target(int64_t sample) const override { return source().has_target(image_of(sample)); }
   ImageFrame frame_of(int64_t) const override { return {}; }
   Shape image_shape() const override { return image_shape_; }
   Shape image_shape_of(int64_t) const override { return image_shape_; }

@@ -36,6 +36,13 @@ void Subset::load_target(Sample sample, const Box& box, at::Tensor target) const
   source_->load_target({original(sample), sample.epoch}, box, target);
 }
 
+std::shared_ptr<const Subset> with_targets(std::shared_ptr<const Dataset> source) {
+  std::vector<int64_t> samples;
+  for (int64_t sample = 0; sample < source->size(); ++sample)
+    if (source->has_target(sample)) samples.push_back(sample);
+  return std::make_shared<const Subset>(std::move(source), std::move(samples));
+}
+
 std::optional<Fold> parse_fold(const std::string& text) {
   if (text.empty()) return {};
   const size_t slash = std::min(text.find('/'), text.size());

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/together.h"
+#include "tessera/data/subset.h"
 #include "tessera/job/applied_weights.h"
 #include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
@@ -117,10 +118,11 @@ Evaluation evaluate(const TrainConfig& config, const Dataset& data,
         "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
   Evaluation evaluation;
   evaluation.task = scored_task(data);
-  evaluation.samples = data.size();
   MeanSurfaceScores surfaces;
-  const std::shared_ptr<const Dataset> all(&data, [](const Dataset*) {});
-  for (const SizeGroup& group : groups_by_size(data)) {
+  // Samples for tests may lack what the others have.
+  const std::shared_ptr<const Dataset> all = with_targets({&data, [](const Dataset*) {}});
+  evaluation.samples = all->size();
+  for (const SizeGroup& group : groups_by_size(*all)) {
     const Job job = job_for_size(config, own, group.image_shape);
     const Shape space = has_surfaces(evaluation.task, job) ? output_space(job.graph()) : Shape{};
     if (!space.empty() && Box::whole(space).volume() > kMostLabelsHeld)
