@@ -25,14 +25,26 @@ struct ChangeInfo {
 KeyInfo how_often(const char* value) { return {"p", value, "part of the patches"}; }
 double probability(const KeyValues& keys) { return keys.real("p", 0, 1); }
 
+/// Some of the letters z y x, in any order; empty: all.
+std::string flipped_axes(const KeyValues& keys) {
+  const std::string axes = keys.text("axes");
+  if (axes == "all") return "";
+  for (const char letter : axes)
+    if (axis_letters(3).find(letter) == std::string::npos || std::ranges::count(axes, letter) > 1)
+      throw_error<InvalidInput>(
+          "[--augment flip] axes={} are not axes; write all, or some of the letters z, y and x, "
+          "each once",
+          axes);
+  return axes;
+}
+
 std::vector<ChangeInfo> position_changes() {
   return {
       {"flip",
        "mirror images",
        {{"axes", "all", "letters of z y x, or all"}, {"p", "0.5", "of each axis for itself"}},
        [](const KeyValues& keys, Augmentation* to) {
-         const std::string axes = keys.choice("axes", {"all", "x", "y", "z", "yx", "zx", "zy"});
-         to->flip = {axes == "all" ? "" : axes, probability(keys)};
+         to->flip = {flipped_axes(keys), probability(keys)};
        }},
       {"rotate90",
        "turns by right angles",
@@ -142,6 +154,20 @@ const ChangeInfo& change_called(const std::string& name) {
 }
 
 }  // namespace
+
+std::string axis_letters(int num_axes) {
+  return std::string("zyx").substr(static_cast<size_t>(3 - num_axes));
+}
+
+void check_axes(const Augmentation& augmentation, int num_axes) {
+  if (!augmentation.flip) return;
+  const std::string& axes = augmentation.flip->axes;
+  const std::string letters = axis_letters(num_axes);
+  if (axes.find_first_not_of(letters) != std::string::npos)
+    throw_error<InvalidInput>(
+        "[--augment flip] axes={}, and the images have the axes {}; write all, or some of them",
+        axes, letters);
+}
 
 Augmentation parse_augmentation(const std::string& text) {
   Augmentation augmentation;

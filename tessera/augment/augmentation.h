@@ -14,7 +14,7 @@ namespace tessera {
 
 /// The part of the patches that a change applies to is `probability` everywhere.
 struct FlipChange {
-  std::string axes;          // letters of z y x; empty: all
+  std::string axes;          // some of the letters z y x; empty: all
   double probability = 0.5;  // of each axis for itself
 };
 struct Rotate90Change {
@@ -85,6 +85,11 @@ struct Augmentation {
     return blur || gamma || contrast || brightness || noise || dropout;
   }
 };
+
+/// What the axes of images with so many of them are called: "yx", "zyx".
+std::string axis_letters(int num_axes);
+/// Throws InvalidInput where a change is for axes that the images do not have.
+void check_axes(const Augmentation& augmentation, int num_axes);
 
 /// Empty text: none. Throws InvalidInput, with a suggestion and the legal names, keys and values.
 Augmentation parse_augmentation(const std::string& text);

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tessera/augment/decorator.h"
+#include "tessera/augment/draws.h"
 #include "tessera/augment/gaussian_blur.h"
-#include "tessera/base/random.h"
 #include "tessera/data/box_rows.h"
 
 namespace tessera {
@@ -33,20 +33,10 @@ class ChangedNumbers : public DatasetDecorator {
   const RandomKey key_;
 };
 
-template <class Change>
-bool is_drawn(const std::optional<Change>& change, const RandomKey& key) {
-  return change && key.with("applies").uniform(0) < change->probability;
-}
-
-/// From 1 / (1 + range) to 1 + range.
-double drawn_factor(const RandomKey& key, double range) {
-  return std::pow(1 + range, 2 * key.uniform(0) - 1);
-}
-
 at::Tensor ChangedNumbers::read_or_blur(const RandomKey& key, Sample sample, const Box& box,
                                         const Shape& shape) const {
   const RandomKey own = key.with("blur");
-  const bool blurs = is_drawn(changes_.blur, own);
+  const bool blurs = applies(changes_.blur, own);
   std::vector<double> weights;
   // A sigma near 0 would blur nothing, and divide by it.
   if (blurs) weights = gaussian_weights(std::max(1e-3, changes_.blur->sigma * own.uniform(0)));
@@ -57,18 +47,18 @@ at::Tensor ChangedNumbers::read_or_blur(const RandomKey& key, Sample sample, con
 }
 
 void ChangedNumbers::change_each(const RandomKey& key, double* values, int64_t count) const {
-  if (const RandomKey own = key.with("gamma"); is_drawn(changes_.gamma, own)) {
-    const double exponent = drawn_factor(own, changes_.gamma->range);
+  if (const RandomKey own = key.with("gamma"); applies(changes_.gamma, own)) {
+    const double exponent = drawn_factor(own, 0, changes_.gamma->range);
     for (int64_t i = 0; i < count; ++i)
       values[i] = std::copysign(std::pow(std::abs(values[i]), exponent), values[i]);
   }
-  if (const RandomKey own = key.with("contrast"); is_drawn(changes_.contrast, own)) {
-    const double factor = drawn_factor(own, changes_.contrast->range);
+  if (const RandomKey own = key.with("contrast"); applies(changes_.contrast, own)) {
+    const double factor = drawn_factor(own, 0, changes_.contrast->range);
     const double centre = changes_.contrast->centre;
     for (int64_t i = 0; i < count; ++i) values[i] = centre + factor * (values[i] - centre);
   }
-  if (const RandomKey own = key.with("brightness"); is_drawn(changes_.brightness, own)) {
-    const double added = changes_.brightness->range * (2 * own.uniform(0) - 1);
+  if (const RandomKey own = key.with("brightness"); applies(changes_.brightness, own)) {
+    const double added = changes_.brightness->range * to_both_sides(own, 0);
     for (int64_t i = 0; i < count; ++i) values[i] += added;
   }
 }
@@ -76,7 +66,7 @@ void ChangedNumbers::change_each(const RandomKey& key, double* values, int64_t c
 void ChangedNumbers::add_noise(const RandomKey& key, const Box& box, const Shape& shape,
                                double* values) const {
   const RandomKey own = key.with("noise");
-  if (!is_drawn(changes_.noise, own)) return;
+  if (!applies(changes_.noise, own)) return;
   const std::vector<int64_t> no_strides(shape.size(), 0);
   for_each_row(box, no_strides, [&](const Position& position, int64_t) {
     uint64_t index = 0;
@@ -90,7 +80,7 @@ void ChangedNumbers::add_noise(const RandomKey& key, const Box& box, const Shape
 void ChangedNumbers::drop_boxes(const RandomKey& key, const Box& box, const Shape& shape,
                                 at::Tensor values) const {
   const RandomKey own = key.with("dropout");
-  if (!is_drawn(changes_.dropout, own)) return;
+  if (!applies(changes_.dropout, own)) return;
   const DropoutChange& change = *changes_.dropout;
   for (int64_t number = 0; number < change.boxes; ++number) {
     const RandomKey place = own.with(static_cast<uint64_t>(number));

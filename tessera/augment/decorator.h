@@ -26,8 +26,9 @@ class DatasetDecorator : public Dataset {
     return source_->files_of(sample);
   }
   ImageFrame frame_of(int64_t sample) const override { return source_->frame_of(sample); }
-  std::optional<PixelType> pixel_type() const override { return source_->pixel_type(); }
+  std::set<PixelType> pixel_types() const override { return source_->pixel_types(); }
   bool has_targets() const override { return source_->has_targets(); }
+  bool has_target(int64_t sample) const override { return source_->has_target(sample); }
   int64_t num_classes() const override { return source_->num_classes(); }
   std::vector<std::string> class_names() const override { return source_->class_names(); }
   SamplePart part_of(int64_t sample) const override { return source_->part_of(sample); }

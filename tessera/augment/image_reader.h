@@ -2,11 +2,21 @@
 // One array of one sample (its image or its target) as something that boxes are read from: what the
 // readers of this room need, whichever of the two it is.
 
+#include <algorithm>
 #include <functional>
 
 #include "tessera/data/dataset.h"
 
 namespace tessera {
+
+/// Whether the target of a sample has pixels, as its image has; else there is one for the whole of
+/// it, or none. Numbers for the whole image may have axes of space without any size along them.
+inline bool targets_have_pixels(const Dataset& data, int64_t sample) {
+  const Shape image = data.image_shape_of(sample), target = data.target_shape_of(sample);
+  if (!data.real_targets()) return data.per_pixel() && target.size() + 1 == image.size();
+  return target.size() == image.size() &&
+         std::any_of(target.begin() + 1, target.end(), [](int64_t size) { return size > 1; });
+}
 
 struct ImageReader {
   Shape spatial;

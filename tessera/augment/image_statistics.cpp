@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/data/in_parallel.h"
+
 namespace tessera {
 namespace {
 
-constexpr int64_t kNumbersAtOnce = 1 << 20;  // of one strip, at least a row
+constexpr int64_t kNumbersAtOnce = 1 << 20;  // of a strip of all channels, at least a row of each
 constexpr int64_t kPercentileBins = 1 << 16;
 
 ImageMoments moments_of(const double* values, int64_t count) {
@@ -25,6 +27,22 @@ ImageMoments moments_of(const double* values, int64_t count) {
     if (std::isfinite(values[i]))
       found.squares += (values[i] - found.mean) * (values[i] - found.mean);
   return found;
+}
+
+/// Calls visit(channel, values, count) for all channels of a strip of rows, then for those of the
+/// next: many formats hold them together, and an image is decoded once for all.
+void for_each_part(const Dataset& data, int64_t sample, const auto& visit) {
+  Box box = Box::whole(data.image_shape_of(sample));
+  const int64_t height = box[1].size(), row = box.volume() / height;
+  const int64_t rows = std::clamp<int64_t>(kNumbersAtOnce / row, 1, height);
+  for (int64_t begin = 0; begin < height; begin += rows) {
+    box[1] = {begin, std::min(begin + rows, height)};
+    const at::Tensor values = at::empty(box.shape(), at::kDouble);
+    data.load_image(sample, box, values);
+    const int64_t count = values.numel() / box[0].size();
+    for (int64_t channel = 0; channel < box[0].size(); ++channel)
+      visit(channel, values.data_ptr<double>() + channel * count, count);
+  }
 }
 
 /// The lower end of the bin that holds the number of this rank.
@@ -58,65 +76,54 @@ double ImageMoments::deviation() const {
   return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count));
 }
 
-void for_each_strip(const Dataset& data, int64_t sample, int64_t channel,
-                    const std::function<void(const double* values, int64_t count)>& visit) {
-  Box box = Box::whole(data.image_shape_of(sample));
-  box[0] = {channel, channel + 1};
-  const int64_t height = box[1].size(), row = box.volume() / height;
-  const int64_t rows = std::clamp<int64_t>(kNumbersAtOnce / row, 1, height);
-  for (int64_t begin = 0; begin < height; begin += rows) {
-    box[1] = {begin, std::min(begin + rows, height)};
-    at::Tensor values = at::empty(box.shape(), at::kDouble);
-    data.load_image(sample, box, values);
-    visit(values.data_ptr<double>(), values.numel());
-  }
-}
-
 std::vector<ImageMoments> image_moments(const Dataset& data, int64_t sample) {
   std::vector<ImageMoments> found(data.image_shape_of(sample).at(0));
-  for (int64_t channel = 0; channel < std::ssize(found); ++channel)
-    for_each_strip(data, sample, channel, [&](const double* values, int64_t count) {
-      found[channel].add(moments_of(values, count));
-    });
+  for_each_part(data, sample, [&](int64_t channel, const double* values, int64_t count) {
+    found[channel].add(moments_of(values, count));
+  });
   return found;
 }
 
 std::vector<ImageMoments> all_moments(const Dataset& data) {
+  std::vector<std::vector<ImageMoments>> found(static_cast<size_t>(data.size()));
+  in_parallel(data.size(), reading_threads(),
+              [&](int64_t sample, int64_t) { found[sample] = image_moments(data, sample); });
   std::vector<ImageMoments> all;
-  for (int64_t sample = 0; sample < data.size(); ++sample) {
-    const std::vector<ImageMoments> found = image_moments(data, sample);
-    all.resize(std::max(all.size(), found.size()));
-    for (size_t channel = 0; channel < found.size(); ++channel) all[channel].add(found[channel]);
+  for (const std::vector<ImageMoments>& of_sample : found) {
+    all.resize(std::max(all.size(), of_sample.size()));
+    for (size_t channel = 0; channel < of_sample.size(); ++channel)
+      all[channel].add(of_sample[channel]);
   }
   return all;
 }
 
-std::vector<int64_t> histogram(const Dataset& data, int64_t sample, int64_t channel, double low,
-                               double high, int64_t bins) {
-  std::vector<int64_t> counts(bins, 0);
-  const double per_number = high > low ? static_cast<double>(bins) / (high - low) : 0;
-  for_each_strip(data, sample, channel, [&](const double* values, int64_t count) {
+std::vector<std::vector<int64_t>> histograms(const Dataset& data, int64_t sample,
+                                             const std::vector<std::pair<double, double>>& ranges,
+                                             int64_t bins) {
+  std::vector<std::vector<int64_t>> counts(ranges.size(), std::vector<int64_t>(bins, 0));
+  for_each_part(data, sample, [&](int64_t channel, const double* values, int64_t count) {
+    const auto [low, high] = ranges.at(static_cast<size_t>(channel));
+    const double per_number = high > low ? static_cast<double>(bins) / (high - low) : 0;
     for (int64_t i = 0; i < count; ++i)
       if (values[i] >= low && values[i] <= high)
-        ++counts[std::min(static_cast<int64_t>((values[i] - low) * per_number), bins - 1)];
+        ++counts[channel][std::min(static_cast<int64_t>((values[i] - low) * per_number), bins - 1)];
   });
   return counts;
 }
 
 std::vector<std::pair<double, double>> image_percentiles(const Dataset& data, int64_t sample,
                                                          double low_percent, double high_percent) {
-  const std::vector<ImageMoments> ranges = image_moments(data, sample);
-  std::vector<std::pair<double, double>> found;
-  for (int64_t channel = 0; channel < std::ssize(ranges); ++channel) {
-    const ImageMoments& range = ranges[channel];
-    if (range.count == 0) {
+  const std::vector<ImageMoments> moments = image_moments(data, sample);
+  std::vector<std::pair<double, double>> ranges, found;
+  for (const ImageMoments& channel : moments) ranges.emplace_back(channel.low, channel.high);
+  const auto counts = histograms(data, sample, ranges, kPercentileBins);
+  for (size_t channel = 0; channel < moments.size(); ++channel) {
+    const ImageMoments& range = moments[channel];
+    if (range.count == 0)
       found.emplace_back(0, 0);
-      continue;
-    }
-    const std::vector<int64_t> counts =
-        histogram(data, sample, channel, range.low, range.high, kPercentileBins);
-    found.emplace_back(percentile(counts, range, low_percent),
-                       percentile(counts, range, high_percent));
+    else
+      found.emplace_back(percentile(counts[channel], range, low_percent),
+                         percentile(counts[channel], range, high_percent));
   }
   return found;
 }

@@ -7,7 +7,6 @@
 //   ImageMoments all; for (...) all.add(of_channels[0]);
 
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -28,19 +27,16 @@ struct ImageMoments {
   double deviation() const;
 };
 
-/// The numbers of one channel of a sample, strip by strip.
-void for_each_strip(const Dataset& data, int64_t sample, int64_t channel,
-                    const std::function<void(const double* values, int64_t count)>& visit);
-
 /// Of each channel.
 std::vector<ImageMoments> image_moments(const Dataset& data, int64_t sample);
-/// Of each channel over all samples, in their order.
+/// Of each channel over all samples, added in their order; several are read at a time.
 std::vector<ImageMoments> all_moments(const Dataset& data);
 
-/// How many of the channel's numbers lie in each of `bins` equal parts of [low, high]; the last
-/// part has both its ends.
-std::vector<int64_t> histogram(const Dataset& data, int64_t sample, int64_t channel, double low,
-                               double high, int64_t bins);
+/// Of each channel: how many of its numbers lie in each of `bins` equal parts of its range, from
+/// low to high; the last part has both its ends.
+std::vector<std::vector<int64_t>> histograms(const Dataset& data, int64_t sample,
+                                             const std::vector<std::pair<double, double>>& ranges,
+                                             int64_t bins);
 
 /// The numbers below which so many percent of each channel lie, to 1/65536 of the channel's range.
 std::vector<std::pair<double, double>> image_percentiles(const Dataset& data, int64_t sample,

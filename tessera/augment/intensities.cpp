@@ -45,9 +45,20 @@ Normalisation read_given(const std::string& options) {
 /// The largest number of a type of whole numbers.
 double full_scale(PixelType type) {
   const int bits = static_cast<int>(bytes_of(type)) * 8;
-  const bool is_signed = type == PixelType::kInt8 || type == PixelType::kInt16 ||
-                         type == PixelType::kInt32 || type == PixelType::kInt64;
-  return is_real(type) ? 1 : std::ldexp(1, bits - is_signed) - 1;
+  return is_real(type) ? 1 : std::ldexp(1, bits - is_signed(type)) - 1;
+}
+
+/// What becomes 1 by --normalise scale. Images that are made up have no type, and stay.
+double full_scale(const Dataset& images) {
+  const std::set<PixelType> types = images.pixel_types();
+  if (types.empty()) return 1;
+  if (types.size() == 1) return full_scale(*types.begin());
+  std::vector<std::string> names;
+  for (PixelType type : types) names.emplace_back(name_of(type));
+  throw_error<InvalidInput>(
+      "[{} scale] the files hold {}, and each type has a scale of its own; store all images in one "
+      "type, or use z-score or percentiles",
+      kPlace, joined(names, " and "));
 }
 
 Intensities fixed(std::vector<double> means, std::vector<double> deviations) {
@@ -121,11 +132,9 @@ Intensities fitted(const Normalisation& normalisation, const Dataset& training_s
   switch (normalisation.kind) {
     case Kind::kNone:
       break;
-    case Kind::kScale: {
-      const std::optional<PixelType> type = training_set.pixel_type();
+    case Kind::kScale:
       return fixed(std::vector<double>(channels, 0),
-                   std::vector<double>(channels, type ? full_scale(*type) : 1));
-    }
+                   std::vector<double>(channels, full_scale(training_set)));
     case Kind::kGiven:
       if (std::ssize(normalisation.means) != channels)
         throw_error<InvalidInput>("[{} given] {} for images of {}; give one for each", kPlace,

@@ -44,7 +44,7 @@ struct Intensities {
 };
 
 /// Reads the whole training set where its statistics are wanted. Throws InvalidInput where given
-/// numbers do not fit its channels.
+/// numbers do not fit its channels, and where files of several types have no common scale.
 Intensities fitted(const Normalisation& normalisation, const Dataset& training_set);
 
 /// With all their digits.

@@ -22,7 +22,7 @@ class NormalisedImages : public DatasetDecorator {
   NormalisedImages(std::shared_ptr<const Dataset> source, const Intensities& intensities)
       : DatasetDecorator(std::move(source)), intensities_(intensities) {}
 
-  std::optional<PixelType> pixel_type() const override { return {}; }
+  std::set<PixelType> pixel_types() const override { return {}; }
   void load_image(Sample sample, const Box& box, at::Tensor target) const override;
 
  private:

@@ -31,7 +31,6 @@ class Oriented : public DatasetDecorator {
 
  private:
   AxisMap axes_of(int64_t sample) const;
-  bool targets_turn(int64_t sample) const;
 
   Shape image_shape_, target_shape_;
 };
@@ -58,10 +57,6 @@ AxisMap Oriented::axes_of(int64_t sample) const {
   return canonical_axes(source().frame_of(sample), Shape(shape.begin() + 1, shape.end()));
 }
 
-bool Oriented::targets_turn(int64_t sample) const {
-  return source().target_shape_of(sample).size() >= (source().real_targets() ? 4u : 3u);
-}
-
 Shape Oriented::image_shape_of(int64_t sample) const {
   Shape shape = axes_of(sample).patch;
   shape.insert(shape.begin(), source().image_shape_of(sample).at(0));
@@ -70,14 +65,14 @@ Shape Oriented::image_shape_of(int64_t sample) const {
 
 Shape Oriented::target_shape_of(int64_t sample) const {
   Shape shape = source().target_shape_of(sample);
-  if (!targets_turn(sample)) return shape;
+  if (!targets_have_pixels(source(), sample)) return shape;
   const Shape patch = axes_of(sample).patch;
   std::copy(patch.begin(), patch.end(), shape.end() - 3);
   return shape;
 }
 
 void Oriented::load_target(Sample sample, const Box& box, at::Tensor target) const {
-  if (!targets_turn(sample)) return source().load_target(sample, box, target);
+  if (!targets_have_pixels(source(), sample)) return source().load_target(sample, box, target);
   copy_by_axes(target_reader(source(), sample), axes_of(sample), box, 0, target);
 }
 

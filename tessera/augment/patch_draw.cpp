@@ -4,18 +4,11 @@
 #include <memory>
 #include <numbers>
 
+#include "tessera/augment/draws.h"
 #include "tessera/augment/elastic.h"
 
 namespace tessera {
 namespace {
-
-/// Uniform in [-1, 1).
-double to_both_sides(const RandomKey& key, uint64_t index) { return 2 * key.uniform(index) - 1; }
-
-/// From 1 / (1 + range) to 1 + range, with 1 in the middle.
-double factor(const RandomKey& key, uint64_t index, double range) {
-  return std::pow(1 + range, to_both_sides(key, index));
-}
 
 Matrix3 identity_matrix() { return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}; }
 
@@ -45,7 +38,7 @@ Matrix3 drawn_affine(const RandomKey& key, const AffineChange& change, int axes)
       matrix = product(product(turn, slant), matrix);
     }
   for (int axis = 0; axis < axes; ++axis) {
-    const double size = factor(key.with("scale"), static_cast<uint64_t>(axis), change.scale);
+    const double size = drawn_factor(key.with("scale"), static_cast<uint64_t>(axis), change.scale);
     for (int row = 0; row < axes; ++row) matrix[row][axis] /= size;
   }
   return matrix;
@@ -65,11 +58,8 @@ PatchDraw::PatchDraw(const RandomKey& key, const Augmentation& augmentation, con
                      const Shape& spatial, const std::vector<double>& spacing)
     : key_(key), axes_(crop_at(std::vector<int64_t>(patch.size(), 0), patch)) {
   const int axes = static_cast<int>(patch.size());
-  const auto applies = [&](const auto& change, const char* name) {
-    return change && key.with(name).with("applies").uniform(0) < change->probability;
-  };
   turn(key, augmentation, spatial);
-  if (applies(augmentation.affine, "affine")) {
+  if (applies(augmentation.affine, key.with("affine"))) {
     const RandomKey own = key.with("affine");
     matrix_ = in_pixels(drawn_affine(own, *augmentation.affine, axes), spacing);
     for (int axis = 0; axis < axes; ++axis)
@@ -77,20 +67,20 @@ PatchDraw::PatchDraw(const RandomKey& key, const Augmentation& augmentation, con
                      to_both_sides(own.with("translate"), static_cast<uint64_t>(axis)) *
                      static_cast<double>(axes_.extent(axis));
   }
-  if (applies(augmentation.zoom, "zoom")) {
+  if (applies(augmentation.zoom, key.with("zoom"))) {
     const ZoomChange& zoom = *augmentation.zoom;
     const double size = zoom.low + (zoom.high - zoom.low) * key.with("zoom").uniform(0);
     if (!matrix_) matrix_ = identity_matrix();
     for (auto& row : *matrix_)
       for (double& each : row) each /= size;
   }
-  if (applies(augmentation.elastic, "elastic")) elastic_ = augmentation.elastic;
+  if (applies(augmentation.elastic, key.with("elastic"))) elastic_ = augmentation.elastic;
 }
 
 void PatchDraw::turn(const RandomKey& key, const Augmentation& augmentation, const Shape& spatial) {
   const int axes = axes_.num_axes();
   if (augmentation.flip) {
-    const std::string letters = std::string("zyx").substr(static_cast<size_t>(3 - axes));
+    const std::string letters = axis_letters(axes);
     const std::string& chosen = augmentation.flip->axes;
     for (int axis = 0; axis < axes; ++axis)
       if (chosen.empty() || chosen.find(letters[axis]) != std::string::npos)
@@ -98,9 +88,7 @@ void PatchDraw::turn(const RandomKey& key, const Augmentation& augmentation, con
             key.with("flip").uniform(static_cast<uint64_t>(axis)) < augmentation.flip->probability;
   }
   const RandomKey own = key.with("rotate90");
-  if (!augmentation.rotate90 || axes < 2 ||
-      own.with("applies").uniform(0) >= augmentation.rotate90->probability)
-    return;
+  if (axes < 2 || !applies(augmentation.rotate90, own)) return;
   const int first_plane = augmentation.rotate90->all_planes ? 0 : axes - 2;
   for (int first = first_plane; first + 1 < axes; ++first)
     for (int second = first + 1; second < axes; ++second)

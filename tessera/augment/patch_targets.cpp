@@ -1,20 +1,10 @@
 #include "tessera/augment/patch_targets.h"
 
-#include <algorithm>
-
+#include "tessera/augment/image_reader.h"
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
 
 namespace tessera {
-namespace {
-
-/// Numbers for the whole image have no axes of space, or no size along them.
-bool has_pixels(const Shape& numbers, const Shape& image) {
-  return numbers.size() == image.size() &&
-         std::any_of(numbers.begin() + 1, numbers.end(), [](int64_t size) { return size > 1; });
-}
-
-}  // namespace
 
 PatchesOf::PatchesOf(std::shared_ptr<const Dataset> source, const Shape& size)
     : DatasetDecorator(std::move(source)), size_(size) {
@@ -24,8 +14,7 @@ PatchesOf::PatchesOf(std::shared_ptr<const Dataset> source, const Shape& size)
   image_shape_.insert(image_shape_.begin(), image.at(0));
   if (this->source().has_targets()) {
     target_shape_ = this->source().target_shape_of(0);
-    targets_have_pixels_ = this->source().real_targets() ? has_pixels(target_shape_, image)
-                                                         : this->source().per_pixel();
+    targets_have_pixels_ = tessera::targets_have_pixels(this->source(), 0);
   }
   const bool alike = !this->source().image_shape().empty();
   for (int64_t sample = 0; sample < (alike ? 1 : this->source().size()); ++sample)

@@ -17,6 +17,7 @@ class PatchesOf : public DatasetDecorator {
   std::vector<std::string> files_of(int64_t sample) const override {
     return source().files_of(image_of(sample));
   }
+  bool has_target(int64_t sample) const override { return source().has_target(image_of(sample)); }
   ImageFrame frame_of(int64_t) const override { return {}; }
   Shape image_shape() const override { return image_shape_; }
   Shape image_shape_of(int64_t) const override { return image_shape_; }

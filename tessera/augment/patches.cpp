@@ -41,6 +41,7 @@ RandomPatches::RandomPatches(std::shared_ptr<const Dataset> source, const PatchO
     : PatchesOf(std::move(source), options.size),
       options_(options),
       key_(RandomKey(options.seed).with("patches")) {
+  check_axes(options.augmentation, static_cast<int>(options.size.size()));
   const bool by_labels = options.centres.kind != CropCentres::Kind::kUniform;
   if (by_labels && (!targets_have_pixels() || this->source().real_targets()))
     throw_error<InvalidInput>(

@@ -79,7 +79,8 @@ PreparedData prepared(std::shared_ptr<const Dataset> train,
   if (validation) {
     const auto held_out = laid_out(std::move(validation), data.intensities, preparation);
     const Shape wanted = size.empty() ? spatial_sizes(*images) : size;
-    const bool whole = spatial_sizes(*held_out) == wanted;
+    // Without a network, images of different sizes stay as they are.
+    const bool whole = wanted.empty() || spatial_sizes(*held_out) == wanted;
     data.validation = whole ? held_out : patch_grid(held_out, wanted, preparation.fill);
   }
   return data;

@@ -35,7 +35,6 @@ class Respaced : public DatasetDecorator {
     return old_per_new_pixel(source().frame_of(sample), spacing_);
   }
   Shape resized(Shape shape, int64_t sample) const;
-  bool targets_have_pixels(int64_t sample) const;
   PatchMap map(int64_t sample) const;
 
   const std::vector<double> spacing_;
@@ -79,14 +78,9 @@ Shape Respaced::resized(Shape shape, int64_t sample) const {
   return shape;
 }
 
-bool Respaced::targets_have_pixels(int64_t sample) const {
-  return source().target_shape_of(sample).size() >=
-         spacing_.size() + (source().real_targets() ? 1 : 0);
-}
-
 Shape Respaced::target_shape_of(int64_t sample) const {
   const Shape shape = source().target_shape_of(sample);
-  return targets_have_pixels(sample) ? resized(shape, sample) : shape;
+  return targets_have_pixels(source(), sample) ? resized(shape, sample) : shape;
 }
 
 ImageFrame Respaced::frame_of(int64_t sample) const {
@@ -129,7 +123,7 @@ void Respaced::load_image(Sample sample, const Box& box, at::Tensor target) cons
 }
 
 void Respaced::load_target(Sample sample, const Box& box, at::Tensor target) const {
-  if (!targets_have_pixels(sample)) return source().load_target(sample, box, target);
+  if (!targets_have_pixels(source(), sample)) return source().load_target(sample, box, target);
   const ImageReader reader = target_reader(source(), sample);
   if (source().real_targets())
     interpolate(reader, map(sample), box, {Outside::kNearest}, target);

@@ -49,9 +49,9 @@ const char* value_name(ConfigType type) {
 /// Whether the key says which images are read and what becomes of them.
 bool is_about_images(const ConfigKey& key) {
   static const std::vector<std::string> options{
-      "--data", "--channels-last",      "--normalise", "--orientation",       "--spacing",
-      "--crop", "--crop-centres",       "--crop-fill", "--patches-per-image", "--augment",
-      "--seed", "--validation-fraction"};
+      "--data", "--channels-last",       "--normalise", "--orientation",       "--spacing",
+      "--crop", "--crop-centres",        "--crop-fill", "--patches-per-image", "--augment",
+      "--seed", "--validation-fraction", "--fold"};
   return std::ranges::count(options, key.option) > 0;
 }
 

@@ -60,8 +60,9 @@ std::string targets_text(const Dataset& data) {
 }
 
 std::string type_text(const Dataset& data) {
-  const std::optional<PixelType> type = data.pixel_type();
-  return type ? std::string(name_of(*type)) : "made up, or of several types";
+  std::vector<std::string> names;
+  for (PixelType type : data.pixel_types()) names.emplace_back(name_of(type));
+  return names.empty() ? "made up" : joined(names);
 }
 
 void print_row(const std::string& name, const std::string& text) {
@@ -149,7 +150,7 @@ void print_json(const DataReport& report) {
                        {{"samples", report.train->size()},
                         {"image", report.train->image_shape()},
                         {"numbers", as_json(report.after)}}}};
-  if (data.pixel_type()) json["type"] = name_of(*data.pixel_type());
+  if (!data.pixel_types().empty()) json["type"] = type_text(data);
   if (report.validation) json["validation"] = {{"samples", report.validation->size()}};
   print_out("{}\n", json_text(json));
 }
@@ -180,7 +181,7 @@ void draw_samples(const Dataset& data, const Options& options) {
     data.load_image(sample, box, image);
     const Shape flat{shape[0], shape.end()[-2], shape.end()[-1]};
     panels.push_back({data.name_of(sample), picture_of(image.reshape(flat))});
-    if (!data.has_targets() || data.real_targets() || !data.per_pixel()) continue;
+    if (!data.has_target(sample) || data.real_targets() || !data.per_pixel()) continue;
     at::Tensor labels = at::empty(plane.shape(), at::kLong);
     data.load_target(sample, plane, labels);
     panels.push_back({"labels", picture_of_classes(labels.reshape({flat[1], flat[2]}))});
@@ -212,8 +213,10 @@ void add_data(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand(
       "data", "what would be read: sizes, numbers, classes, and the patches that are trained on");
   auto options = std::make_shared<Options>();
-  command->add_option("SPEC", options->spec,
-                      "npy:images.npy,targets.npy, or made up: synthetic[:options]");
+  command->add_option(
+      "SPEC", options->spec,
+      "folder:PATH, list:FILE.csv or .json, files:IMAGES,TARGETS (docs/data.md), or "
+      "made up: synthetic[:options]");
   options->config.add_to(*command, ConfigOptions::Keys::kData);
   command
       ->add_option("--samples", options->report.most_samples,

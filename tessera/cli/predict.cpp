@@ -85,7 +85,7 @@ Drawn first_sample(const Options& options, const Job& job, const AppliedData& da
 void draw_picture(const Options& options, const Drawn& drawn, const Dataset& data) {
   std::vector<Panel> panels{{"image", picture_of(drawn.image)}};
   if (drawn.classes.defined()) {
-    if (data.has_targets() && data.per_pixel() && !data.real_targets()) {
+    if (data.has_target(0) && data.per_pixel() && !data.real_targets()) {
       const at::Tensor labels = at::empty(data.target_shape_of(0), at::kLong);
       data.load_target(0, Box::whole(data.target_shape_of(0)), labels);
       panels.push_back({"truth", picture_of_classes(labels)});

@@ -14,7 +14,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +26,9 @@ namespace tessera {
 
 /// The label of pixels that count neither in the loss nor in metrics; PyTorch's default.
 constexpr int64_t kIgnoreLabel = -100;
+
+/// Labels are 0 to kMostClasses - 1 at most.
+constexpr int64_t kMostClasses = 65536;
 
 /// Which sample, and in which epoch it is read: what is drawn at random (a crop, a flip) is another
 /// in each epoch. A number alone is a sample of epoch 0.
@@ -57,10 +60,12 @@ class Dataset {
   virtual std::vector<std::string> files_of(int64_t /*sample*/) const { return {}; }
   /// Where it lies in the world.
   virtual ImageFrame frame_of(int64_t /*sample*/) const { return {}; }
-  /// The type of the images' numbers in their files; none where they are made up or differ.
-  virtual std::optional<PixelType> pixel_type() const { return {}; }
+  /// The types that the images' numbers have in their files; none where they are made up.
+  virtual std::set<PixelType> pixel_types() const { return {}; }
   /// Whether there is anything to read by load_target.
   virtual bool has_targets() const { return true; }
+  /// The same of one sample: those for tests may have none in a set that has targets.
+  virtual bool has_target(int64_t /*sample*/) const { return has_targets(); }
   virtual int64_t num_classes() const = 0;
   /// What the classes are called, from 0 on; empty where the data does not say.
   virtual std::vector<std::string> class_names() const { return {}; }

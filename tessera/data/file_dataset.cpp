@@ -15,8 +15,6 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMaxClasses = 65536;
-
 class FileDataset final : public Dataset {
  public:
   FileDataset(SampleList list, SetForm form, const FileOptions& options, const DataWish& wish);
@@ -35,9 +33,13 @@ class FileDataset final : public Dataset {
       files.push_back(target);
     return files;
   }
-  ImageFrame frame_of(int64_t sample) const override { return files_.frame_of(entry_of(sample)); }
-  std::optional<PixelType> pixel_type() const override { return pixel_type_; }
+  ImageFrame frame_of(int64_t sample) const override { return header_of(sample).frame; }
+  std::set<PixelType> pixel_types() const override { return pixel_types_; }
   bool has_targets() const override { return source_ != Source::kNone; }
+  bool has_target(int64_t sample) const override {
+    const ListedSample& entry = entry_of(sample);
+    return has_targets() && (!entry.target.empty() || entry.label);
+  }
   int64_t num_classes() const override;
   std::vector<std::string> class_names() const override { return list_.class_names; }
   SamplePart part_of(int64_t sample) const override { return entry_of(sample).part; }
@@ -86,7 +88,7 @@ class FileDataset final : public Dataset {
   bool per_pixel_ = false;
   Shape image_shape_;
   Shape target_shape_;
-  std::optional<PixelType> pixel_type_;
+  std::set<PixelType> pixel_types_;
   MaskValues values_;
   mutable std::once_flag counted_;
   mutable int64_t counted_classes_ = 0;
@@ -146,7 +148,7 @@ void FileDataset::read_headers() {
 void FileDataset::check_headers_agree() {
   const SampleHeader& first = headers_.front();
   const ListedSample* with_target = nullptr;
-  bool same_image = true, same_target = true, same_type = true;
+  bool same_image = true, same_target = true;
   for (size_t i = 0; i < headers_.size(); ++i) {
     const SampleHeader& header = headers_[i];
     const ListedSample& entry = list_.samples[i];
@@ -157,7 +159,7 @@ void FileDataset::check_headers_agree() {
           entry.images.front(), to_string(header.image), list_.samples[0].images.front(),
           to_string(first.image));
     same_image = same_image && header.image == first.image;
-    same_type = same_type && header.type == first.type;
+    pixel_types_.insert(header.types.begin(), header.types.end());
     if (entry.target.empty()) continue;
     if (with_target == nullptr) {
       with_target = &entry;
@@ -173,7 +175,6 @@ void FileDataset::check_headers_agree() {
   }
   per_pixel_ = !target_shape_.empty();
   if (same_image) image_shape_ = first.image;
-  if (same_type) pixel_type_ = first.type;
   if (!same_target) target_shape_.clear();
 }
 
@@ -188,11 +189,11 @@ void FileDataset::find_values() {
   }
   std::set<int64_t> found;
   for_each_value([&](int64_t value) {
-    if (std::ssize(found) <= kMaxClasses) found.insert(value);
+    if (std::ssize(found) <= kMostClasses) found.insert(value);
   });
-  if (std::ssize(found) > kMaxClasses)
+  if (std::ssize(found) > kMostClasses)
     throw_error<InvalidInput>("[data] {}: values=auto finds more than {} values; are these masks?",
-                              list_.source, kMaxClasses);
+                              list_.source, kMostClasses);
   values_ = MaskValues::in_order({found.begin(), found.end()});
 }
 
@@ -202,7 +203,6 @@ void FileDataset::for_each_value(const Visit& visit) const {
   std::mutex mutex;
   in_parallel(strips.size(), reading_threads(), [&](int64_t index, int64_t) {
     const LabelStrip strip = strips.place_of(index);
-    if (source_ == Source::kFiles && entry_of(strip.sample).target.empty()) return;  // of tests
     at::Tensor values = at::empty(strip.box.shape(), at::kLong);
     load_values(strip.sample, strip.box, values);
     // Neighbours are mostly alike: each worker hands over what differs from its predecessor.
@@ -218,7 +218,7 @@ void FileDataset::for_each_value(const Visit& visit) const {
 int64_t FileDataset::largest_label() const {
   int64_t largest = 0;
   for_each_value([&](int64_t value) {
-    largest = std::max(largest, std::min(values_.label_of(value).value_or(0), kMaxClasses));
+    largest = std::max(largest, std::min(values_.label_of(value).value_or(0), kMostClasses));
   });
   return largest;
 }
@@ -230,10 +230,10 @@ int64_t FileDataset::num_classes() const {
   if (classes_of_model_ > 0) return classes_of_model_;
   std::call_once(counted_, [&] {
     const int64_t classes = largest_label() + 1;
-    if (classes > kMaxClasses)
+    if (classes > kMostClasses)
       throw_error<InvalidInput>(
           "[data] {}: it has labels beyond {}; give those that are not classes as ignore=LABEL",
-          list_.source, kMaxClasses - 1);
+          list_.source, kMostClasses - 1);
     counted_classes_ = classes;
   });
   return counted_classes_;
@@ -249,18 +249,17 @@ void FileDataset::load_image(Sample sample, const Box& box, at::Tensor target) c
 void FileDataset::load_values(int64_t sample, const Box& box, at::Tensor values) const {
   const ListedSample& entry = entry_of(sample);
   if (source_ == Source::kList)
-    values.fill_(entry.label.value_or(kIgnoreLabel));
+    values.fill_(entry.label.value());
   else
     files_.read_target(entry, header_of(sample), sample % samples_per_file_, box, values);
 }
 
 void FileDataset::load_target(Sample sample, const Box& box, at::Tensor target) const {
+  if (!has_target(sample))
+    throw_error<InvalidInput>("[data] {} has no target, neither a mask nor a label",
+                              entry_of(sample).images.front());
   check_request("target of files", header_of(sample).target, box, target);
   if (box.empty()) return;
-  const ListedSample& entry = entry_of(sample);
-  if (source_ == Source::kNone || (entry.target.empty() && !entry.label))
-    throw_error<InvalidInput>("[data] {} has no target, neither a mask nor a label",
-                              entry.images.front());
   if (numbers_) return load_values(sample, box, target);
   at::Tensor labels = at::empty(box.shape(), at::kLong);
   load_values(sample, box, labels);

@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "tessera/base/error.h"
-#include "tessera/base/quantity.h"
 #include "tessera/data/mask_values.h"
 #include "tessera/data/sample_list.h"
 
@@ -11,7 +9,6 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kMostLevels = 64;
-constexpr int64_t kMostFileClasses = 65536;
 
 /// The options of images have these names, those of masks begin with mask_.
 ArrayOptions array_options(const KeyValues& values, const std::string& place,
@@ -21,8 +18,7 @@ ArrayOptions array_options(const KeyValues& values, const std::string& place,
   if (values.has(key("level")))
     options.level = static_cast<int>(values.integer(key("level"), 0, kMostLevels));
   options.dataset = values.text(key("dataset"));
-  if (values.has(key("shape")))
-    options.raw_shape = parse_sizes(values.text(key("shape")), place + ": " + key("shape"));
+  options.raw_shape = values.sizes(key("shape"));
   if (values.has(key("type")))
     options.raw_type = pixel_type_called(values.text(key("type")), place);
   return options;
@@ -67,7 +63,7 @@ FileOptions parse_file_options(const std::string& place, const std::string& text
     options.targets = values.choice("targets", {"labels", "numbers"}) == "labels"
                           ? FileTargets::kLabels
                           : FileTargets::kNumbers;
-  if (values.has("classes")) options.num_classes = values.integer("classes", 1, kMostFileClasses);
+  if (values.has("classes")) options.num_classes = values.integer("classes", 1, kMostClasses);
   using Limits = std::numeric_limits<int32_t>;
   if (values.has("ignore"))
     options.ignored = values.integer("ignore", Limits::min(), Limits::max());

@@ -42,10 +42,10 @@ std::vector<std::string> images_in(const fs::path& folder) {
   return images;
 }
 
+/// All folders in it, those that are images themselves included.
 std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  for (const fs::path& entry : entries_of(folder))
-    if (is_folder(entry) && !is_image_path(entry.string())) folders.push_back(entry);
+  std::vector<fs::path> folders = entries_of(folder);
+  std::erase_if(folders, [](const fs::path& entry) { return !is_folder(entry); });
   return folders;
 }
 
@@ -65,7 +65,7 @@ std::string without_channel(const std::string& stem) {
 /// The masks of a folder by the names that their images may have.
 class Masks {
  public:
-  explicit Masks(const fs::path& folder) : folder_(folder) {
+  explicit Masks(const fs::path& folder) {
     for (const std::string& path : images_in(folder)) {
       const std::string stem = image_stem(path);
       if (const auto [place, is_new] = by_stem_.emplace(stem, path); !is_new)
@@ -102,7 +102,6 @@ class Masks {
     return by_stem_.end();
   }
 
-  fs::path folder_;
   Paths by_stem_;
   std::set<std::string> used_;
 };
@@ -193,7 +192,8 @@ void add_samples(const fs::path& folder, SamplePart part, NamedSamples* found) {
     return;
   }
   const std::vector<std::string> images = images_in(folder);
-  const std::vector<fs::path> folders = folders_in(folder);
+  std::vector<fs::path> folders = folders_in(folder);
+  std::erase_if(folders, [](const fs::path& each) { return is_image_path(each.string()); });
   if (images.empty() && folders.empty()) refuse_no_images(folder);
   if (!images.empty() && !folders.empty())
     throw_error<InvalidInput>(
@@ -205,7 +205,8 @@ void add_samples(const fs::path& folder, SamplePart part, NamedSamples* found) {
   add_class_folders(folders, part, found);
 }
 
-/// train/, val/ and test/, where there is nothing else: a class may be called train, too.
+/// train/, val/ and test/, where there is nothing else: a class may be called train, too. Slices of
+/// DICOM in them are images.
 bool are_parts(const std::vector<fs::path>& folders) {
   return !folders.empty() && std::ranges::all_of(folders, [](const fs::path& folder) {
     return part_called(folder.filename().string()).has_value();

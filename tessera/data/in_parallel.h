@@ -3,8 +3,7 @@
 // before the first step; ranks have their own threads while they train.
 //
 // Example:
-//   in_parallel(files.size(), 8, [&](int64_t index, int64_t) { sizes[index] = read(files[index]);
-//   });
+//   in_parallel(num_files, 8, [&](int64_t index, int64_t) { sizes[index] = size_of(index); });
 
 #include <cstdint>
 #include <functional>

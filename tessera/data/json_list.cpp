@@ -15,10 +15,9 @@ namespace tessera {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int64_t kMostListedClasses = 65536;
 
 /// A text or a number as a table would have it.
-std::string cell_of(const Json& row, const char* name, const std::string& where) {
+std::string cell_of(const Json& row, const std::string& name, const std::string& where) {
   const auto found = row.find(name);
   if (found == row.end() || found->is_null()) return "";
   if (found->is_string()) return found->get<std::string>();
@@ -65,8 +64,10 @@ ListedRow row_of(const std::string& list_path, const Json& json, const std::stri
     } else {
       row.images = {cell_of(json, "image", where)};
     }
-    for (int number = 2; json.contains(fmt::format("image{}", number)); ++number)
-      row.images.push_back(cell_of(json, fmt::format("image{}", number).c_str(), where));
+    const auto further = [&](int number) {
+      return cell_of(json, fmt::format("image{}", number), where);
+    };
+    for (int number = 2; !further(number).empty(); ++number) row.images.push_back(further(number));
     row.mask = cell_of(json, "mask", where);
     row.label = cell_of(json, "label", where);
     row.split = cell_of(json, "split", where);
@@ -101,11 +102,11 @@ void read_classes(const Json& labels, const std::string& path, SampleList* list)
       name = value.get<std::string>();
       if (!label) label = read_number<int64_t>(value.get<std::string>()), name = key;
     }
-    if (!label || *label < 0 || *label >= kMostListedClasses)
+    if (!label || *label < 0 || *label >= kMostClasses)
       throw_error<InvalidInput>(
           "[list] {}: labels has {} for {}; each class has one number from 0 to {} (regions of "
           "several labels are not supported)",
-          path, excerpt(value), excerpt(key), kMostListedClasses - 1);
+          path, excerpt(value), excerpt(key), kMostClasses - 1);
     if (name == "ignore") {
       list->ignored = *label;
       continue;

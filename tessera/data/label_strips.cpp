@@ -13,7 +13,9 @@ int64_t strip_rows(const Shape& shape) {
   return std::clamp<int64_t>(kLabelsAtOnce / row, 1, shape[0]);
 }
 
-int64_t num_strips(const Shape& shape) {
+int64_t num_strips(const Dataset& data, int64_t sample) {
+  if (!data.has_target(sample)) return 0;
+  const Shape shape = data.target_shape_of(sample);
   if (shape.empty()) return 1;
   const int64_t rows = strip_rows(shape);
   return (shape[0] + rows - 1) / rows;
@@ -40,8 +42,7 @@ LabelStrip loaded(const Dataset& data, LabelStrip strip) {
 LabelStrips::LabelStrips(const Dataset& data, int64_t num_samples)
     : data_(data), num_samples_(num_samples) {
   for (int64_t place = 0; place < num_samples; ++place)
-    first_strips_.push_back(first_strips_.back() +
-                            num_strips(data.target_shape_of(sample_at(place))));
+    first_strips_.push_back(first_strips_.back() + num_strips(data, sample_at(place)));
 }
 
 LabelStrip LabelStrips::place_of(int64_t index) const {
@@ -54,7 +55,7 @@ LabelStrip LabelStrips::load(int64_t index) const { return loaded(data_, place_o
 
 void for_each_label_strip(const Dataset& data, int64_t sample,
                           const std::function<void(const LabelStrip&)>& visit) {
-  const int64_t count = num_strips(data.target_shape_of(sample));
+  const int64_t count = num_strips(data, sample);
   for (int64_t number = 0; number < count; ++number)
     visit(loaded(data, strip_of(data, sample, number)));
 }

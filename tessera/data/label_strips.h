@@ -1,6 +1,7 @@
 #pragma once
 // The labels of samples in strips of whole rows, so that nobody holds a whole label map: for those
-// who read every label once, in any order and on any thread. Samples may differ in size.
+// who read every label once, in any order and on any thread. Samples may differ in size; those
+// without a target have no strips.
 //
 // Example:
 //   const LabelStrips strips(data, data.size());

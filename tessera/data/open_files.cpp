@@ -41,9 +41,4 @@ std::shared_ptr<const ArrayFile> OpenFiles::get(const std::string& path) const {
   return file;
 }
 
-size_t OpenFiles::num_open() const {
-  const std::lock_guard lock(mutex_);
-  return entries_.size();
-}
-
 }  // namespace tessera

@@ -27,8 +27,6 @@ class OpenFiles {
   /// Throws what open_array throws.
   std::shared_ptr<const ArrayFile> get(const std::string& path) const;
 
-  size_t num_open() const;
-
  private:
   struct Entry {
     std::string path;

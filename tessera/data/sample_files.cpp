@@ -35,8 +35,10 @@ ImageWish SampleFiles::whole_wish() const {
 ImageWish SampleFiles::image_wish(const ListedSample& entry) const {
   ImageWish wish = whole_wish();
   if (entry.images.size() > 1 && !wish.shape.empty()) wish.shape[0] = 0;
-  if (wish.shape.empty() && !entry.target.empty())
-    wish.target_sizes = targets_.get(entry.target)->shape();
+  if (!wish.shape.empty() || entry.target.empty()) return wish;
+  // Numbers have channels, too, and do not tell whether the image has them.
+  if (const auto target = targets_.get(entry.target); !are_numbers(*target))
+    wish.target_sizes = target->shape();
   return wish;
 }
 
@@ -48,15 +50,18 @@ TargetWish SampleFiles::target_wish(const SampleHeader& header) const {
 }
 
 /// The channels of all files of an image together; they have the same space.
-Shape SampleFiles::image_of_entry(const ListedSample& entry, int64_t* samples) const {
-  Shape image;
+void SampleFiles::read_image_header(const ListedSample& entry, SampleHeader* header) const {
+  header->wish = image_wish(entry);
+  Shape& image = header->image;
   for (const std::string& path : entry.images) {
     const auto file = images_.get(path);
-    const FileAxes axes = image_axes(*file, image_wish(entry));
+    const FileAxes axes = image_axes(*file, header->wish);
     const Shape part = sample_shape(axes, file->shape());
-    *samples = samples_in(axes, file->shape());
+    header->samples = samples_in(axes, file->shape());
+    header->types.insert(file->type());
     if (image.empty()) {
       image = part;
+      header->frame = file->info().frame;
     } else if (!std::equal(part.begin() + 1, part.end(), image.begin() + 1, image.end())) {
       throw_error<InvalidInput>(
           "[data] {}: {} and {} are channels of one image; give them the same size, {}", path,
@@ -65,21 +70,18 @@ Shape SampleFiles::image_of_entry(const ListedSample& entry, int64_t* samples) c
       image[0] += part[0];
     }
   }
-  return image;
 }
 
 SampleHeader SampleFiles::header_of(const ListedSample& entry) const {
   SampleHeader header;
-  header.image = image_of_entry(entry, &header.samples);
+  read_image_header(entry, &header);
   const Shape& wanted = wish_.image_shape;
-  const auto file = images_.get(entry.images.front());
-  header.type = file->type();
   if (!wanted.empty() && header.image[0] != wanted[0])
-    throw_error<InvalidInput>("[data] {}: {} of {} have {}, the network takes {}", file->path(),
-                              counted(std::ssize(entry.images), "file"), entry.name,
-                              counted(header.image[0], "channel"), wanted[0]);
+    throw_error<InvalidInput>("[data] {}: {} of {} have {}, the network takes {}",
+                              entry.images.front(), counted(std::ssize(entry.images), "file"),
+                              entry.name, counted(header.image[0], "channel"), wanted[0]);
   if (!wanted.empty() && header.image != wanted && wish_.sizes == ImageSizes::kAsWanted)
-    refuse_image(*file, whole_wish(), header.image);
+    refuse_image(*images_.get(entry.images.front()), whole_wish(), header.image);
   if (!entry.target.empty()) read_target_header(entry, &header);
   return header;
 }
@@ -122,11 +124,10 @@ void SampleFiles::check_mask_size(const ListedSample& entry, const SampleHeader&
 
 void SampleFiles::read_image(const ListedSample& entry, const SampleHeader& header, int64_t index,
                              const Box& box, at::Tensor target) const {
-  const ImageWish wish = image_wish(entry);
   int64_t first = 0;  // channel of this file
   for (const std::string& path : entry.images) {
     const ArrayReader file(images_.get(path));
-    const FileAxes axes = image_axes(file.file(), wish);
+    const FileAxes axes = image_axes(file.file(), header.wish);
     Shape shape = sample_shape(axes, file.shape());
     const int64_t channels = shape[0];
     shape[0] = header.image[0];

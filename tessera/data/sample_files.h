@@ -4,6 +4,8 @@
 //
 // Thread-safe; files are opened when they are asked for (open_files.h).
 
+#include <set>
+
 #include "tessera/data/file_dataset.h"
 #include "tessera/data/file_options.h"
 #include "tessera/data/open_files.h"
@@ -15,11 +17,13 @@ namespace tessera {
 enum class SetForm { kList, kPair };
 
 struct SampleHeader {
-  Shape image = {};                    // channels x spatial
-  PixelType type = PixelType::kUint8;  // of the image
-  Shape target = {};                   // without axes where there is no file
-  int64_t samples = 1;                 // in the files
-  bool numbers = false;                // targets are numbers, not labels
+  Shape image = {};                // channels x spatial
+  ImageWish wish = {};             // how each file of the image is read
+  std::set<PixelType> types = {};  // of these files
+  ImageFrame frame = {};           // of the first of them
+  Shape target = {};               // without axes where there is no file
+  int64_t samples = 1;             // in the files
+  bool numbers = false;            // targets are numbers, not labels
 };
 
 class SampleFiles {
@@ -29,9 +33,6 @@ class SampleFiles {
 
   /// Throws InvalidInput for what does not fit, with the file.
   SampleHeader header_of(const ListedSample& entry) const;
-  ImageFrame frame_of(const ListedSample& entry) const {
-    return images_.get(entry.images.front())->info().frame;
-  }
 
   /// Boxes of sample `index` of the files. Throw InvalidInput where a file no longer is what its
   /// header has said.
@@ -47,7 +48,7 @@ class SampleFiles {
   ImageWish whole_wish() const;
   ImageWish image_wish(const ListedSample& entry) const;
   TargetWish target_wish(const SampleHeader& header) const;
-  Shape image_of_entry(const ListedSample& entry, int64_t* samples) const;
+  void read_image_header(const ListedSample& entry, SampleHeader* header) const;
   bool are_numbers(const ArrayFile& targets) const;
   void read_target_header(const ListedSample& entry, SampleHeader* header) const;
   void check_mask_size(const ListedSample& entry, const SampleHeader& header) const;

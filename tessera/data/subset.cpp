@@ -17,7 +17,9 @@ Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> sampl
                                 sample, source_->size() - 1);
   image_shape_ = source_->image_shape();
   target_shape_ = source_->target_shape();
-  if (!image_shape_.empty() || samples_.empty()) return;
+  // A label for each image has no axes, and an empty shape of others says that sizes differ.
+  const bool same_targets = !target_shape_.empty() || !source_->per_pixel();
+  if ((!image_shape_.empty() && same_targets) || samples_.empty()) return;
   const int64_t first = samples_.front();
   if (std::ranges::all_of(samples_, [&](int64_t sample) {
         return source_->image_shape_of(sample) == source_->image_shape_of(first) &&
@@ -34,6 +36,13 @@ void Subset::load_image(Sample sample, const Box& box, at::Tensor target) const 
 
 void Subset::load_target(Sample sample, const Box& box, at::Tensor target) const {
   source_->load_target({original(sample), sample.epoch}, box, target);
+}
+
+std::vector<int64_t> samples_with_targets(const Dataset& source) {
+  std::vector<int64_t> samples;
+  for (int64_t sample = 0; sample < source.size(); ++sample)
+    if (source.has_target(sample)) samples.push_back(sample);
+  return samples;
 }
 
 std::optional<Fold> parse_fold(const std::string& text) {

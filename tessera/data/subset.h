@@ -29,7 +29,8 @@ class Subset : public Dataset {
   Shape target_shape() const override { return target_shape_; }
   std::vector<std::string> class_names() const override { return source_->class_names(); }
   bool has_targets() const override { return source_->has_targets(); }
-  std::optional<PixelType> pixel_type() const override { return source_->pixel_type(); }
+  bool has_target(int64_t sample) const override { return source_->has_target(original(sample)); }
+  std::set<PixelType> pixel_types() const override { return source_->pixel_types(); }
   Shape image_shape_of(int64_t sample) const override {
     return source_->image_shape_of(original(sample));
   }
@@ -57,6 +58,8 @@ class Subset : public Dataset {
   Shape image_shape_;
   Shape target_shape_;
 };
+
+std::vector<int64_t> samples_with_targets(const Dataset& source);
 
 /// One of `count` parts that take turns at validation, from 1 on.
 struct Fold {

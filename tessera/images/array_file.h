@@ -4,7 +4,7 @@
 //
 // A file gives its numbers in its own type and in its own order of axes, and says what the axes
 // are; converting them and bringing channels first is the business of its readers
-// (data/image_view.h).
+// (data/file_images.h).
 //
 // Reading is const and thread-safe. The file may be anything: what is not understood or breaks off
 // is InvalidInput with [format] and the path.

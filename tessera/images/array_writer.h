@@ -71,9 +71,7 @@ std::unique_ptr<ArrayWriter> create_array_writer(const std::string& path, const 
 std::unique_ptr<ArrayWriter> join_array_writer(const std::string& path,
                                                const std::string& temporary, const ArrayInfo& info);
 
-/// Whether the ending of a path is one that is written.
-bool is_written_path(const std::string& path);
-/// All of them, those that this build cannot write included.
+/// All that are written, those that this build cannot write included.
 std::vector<std::string> written_endings();
 
 }  // namespace tessera

@@ -59,10 +59,7 @@ class DicomArrayFile final : public ArrayFile {
     auto* next = static_cast<char*>(to);
     for (int64_t z = slices.begin; z < slices.end; ++z, next += slice_bytes) {
       const std::vector<char>& decoded = slice_at(static_cast<size_t>(z));
-      for_each_run(slice_shape(), plane, [&](int64_t index, int64_t offset, int64_t count) {
-        std::memcpy(next + offset * bytes, decoded.data() + index * bytes,
-                    static_cast<size_t>(count * bytes));
-      });
+      copy_box(decoded.data(), slice_shape(), plane, bytes, next);
     }
   }
 

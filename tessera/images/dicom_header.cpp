@@ -118,6 +118,44 @@ void take_pixels(const gdcm::File& file, DicomHeader* header) {
         header->channels);
 }
 
+/// Frames that the file describes one by one; 1 where one description is for all.
+size_t num_described(const gdcm::DataSet& data, const DicomHeader& header) {
+  return item_of(data, kPerFrame, 0) == nullptr ? 1 : static_cast<size_t>(header.num_frames);
+}
+
+bool are_alike(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double one, double other) {
+    return std::abs(one - other) <= kDirectionTolerance;
+  });
+}
+
+/// The header has one direction and one size of pixels.
+void check_frames_alike(const gdcm::DataSet& data, const DicomHeader& header) {
+  const auto orientation = frame_numbers(data, 0, kPlaneOrientation, kImageOrientation, 6);
+  for (size_t frame = 1; frame < num_described(data, header); ++frame)
+    if (!are_alike(frame_numbers(data, frame, kPlaneOrientation, kImageOrientation, 6),
+                   orientation) ||
+        frame_numbers(data, frame, kPixelMeasures, kPixelSpacing, 2) != header.spacing)
+      throw_error<InvalidInput>(
+          "[dicom] {}: frames 0 and {} have different orientations or sizes of pixels; a stack "
+          "needs equal ones",
+          header.path, frame);
+}
+
+void take_scales(const gdcm::DataSet& data, DicomHeader* header) {
+  for (size_t frame = 0; frame < num_described(data, *header); ++frame) {
+    LinearScale scale;
+    const auto take = [&](const gdcm::Tag& tag, double* number) {
+      if (const auto found = frame_numbers(data, frame, kValueTransformation, tag, 1);
+          !found.empty())
+        *number = found[0];
+    };
+    take(kRescaleSlope, &scale.slope);
+    take(kRescaleIntercept, &scale.intercept);
+    header->scales.push_back(scale);
+  }
+}
+
 void take_place(const gdcm::DataSet& data, DicomHeader* header) {
   if (const auto o = frame_numbers(data, 0, kPlaneOrientation, kImageOrientation, 6); !o.empty())
     header->orientation = {{{o[0], o[1], o[2]}, {o[3], o[4], o[5]}}};
@@ -127,13 +165,12 @@ void take_place(const gdcm::DataSet& data, DicomHeader* header) {
     if (header->frame_distance == 0 && !distance.empty())
       header->frame_distance = std::abs(distance[0]);
   }
-  for (int64_t frame = 0; frame < header->num_frames; ++frame) {
-    const auto p =
-        frame_numbers(data, static_cast<size_t>(frame), kPlanePosition, kImagePosition, 3);
+  check_frames_alike(data, *header);
+  // A position of the whole file is that of its first frame.
+  for (size_t frame = 0; frame < num_described(data, *header); ++frame) {
+    const auto p = frame_numbers(data, frame, kPlanePosition, kImagePosition, 3);
     if (p.empty()) break;
     header->positions.push_back({p[0], p[1], p[2]});
-    // A position of the whole file is that of its first frame.
-    if (item_of(data, kPerFrame, 0) == nullptr) break;
   }
 }
 
@@ -151,12 +188,7 @@ DicomHeader read_dicom_header(const std::string& path) {
   header.series = dicom_text(data, kSeries);
   take_pixels(reader.GetFile(), &header);
   take_place(data, &header);
-  if (const auto slope = frame_numbers(data, 0, kValueTransformation, kRescaleSlope, 1);
-      !slope.empty())
-    header.scale.slope = slope[0];
-  if (const auto intercept = frame_numbers(data, 0, kValueTransformation, kRescaleIntercept, 1);
-      !intercept.empty())
-    header.scale.intercept = intercept[0];
+  take_scales(data, &header);
   return header;
 }
 

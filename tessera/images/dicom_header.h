@@ -16,13 +16,17 @@ namespace tessera {
 
 using DicomVector = std::array<double, 3>;
 
+/// Directions that differ by no more are the same: files have them in a few digits.
+constexpr double kDirectionTolerance = 1e-3;
+
 struct DicomHeader {
   std::string path = {};
   std::string series = {};  // its UID; empty where the file has none
   int64_t num_frames = 1, height = 0, width = 0, channels = 1;
   PixelType stored = PixelType::kUint8;
-  LinearScale scale = {};
-  /// Directions of rows and columns and size of a pixel (y x), where the file says them.
+  std::vector<LinearScale> scales = {};  // of each frame, or one of all
+  /// Directions of rows and columns and size of a pixel (y x) of all frames, where the file says
+  /// them.
   std::optional<std::array<DicomVector, 2>> orientation = {};
   std::vector<double> spacing = {};
   /// Distance of frames that have no positions of their own.
@@ -31,7 +35,8 @@ struct DicomHeader {
   std::vector<DicomVector> positions = {};
 };
 
-/// Throws InvalidInput for what is not a DICOM image, and for images that are not grey or RGB.
+/// Throws InvalidInput for what is not a DICOM image, for images that are not grey or RGB, and for
+/// frames that differ in directions or in the size of their pixels.
 DicomHeader read_dicom_header(const std::string& path);
 
 }  // namespace tessera

@@ -14,7 +14,6 @@ namespace tessera {
 namespace {
 
 constexpr double kSamePlace = 0.1;  // of the mean distance
-constexpr double kDirectionTolerance = 1e-3;
 
 DicomVector cross(const DicomVector& a, const DicomVector& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
@@ -70,7 +69,8 @@ std::vector<PlacedSlice> frames_of(const std::vector<DicomHeader>& headers, bool
   for (const DicomHeader& header : headers) {
     *placed = *placed && header.orientation && std::ssize(header.positions) == header.num_frames;
     for (int64_t frame = 0; frame < header.num_frames; ++frame) {
-      PlacedSlice slice{.slice = {header.path, frame, header.num_frames, header.scale}};
+      const size_t described = header.scales.size() > 1 ? static_cast<size_t>(frame) : 0;
+      PlacedSlice slice{.slice = {header.path, frame, header.num_frames, header.scales[described]}};
       if (*placed) {
         const auto& [row, column] = *header.orientation;
         slice.position = header.positions[static_cast<size_t>(frame)];

@@ -56,6 +56,25 @@ Box reversed_box(const Box& box) {
   return result;
 }
 
+/// The axes of an array along which what lies between the rows of a box is worth reading, too.
+struct JoinedAxes {
+  int64_t block = 1;  // elements of the array along these axes
+  int64_t last = 0;   // the box's last element in a block
+};
+
+JoinedAxes joined_axes(const Shape& shape, const Box& box, int64_t bytes) {
+  JoinedAxes joined;
+  int64_t first = 0;  // the box's first element in a block
+  for (int axis = box.num_axes() - 1; axis >= 0; --axis) {
+    const int64_t gap = joined.block - (joined.last + 1 - first);
+    if (box[axis].size() > 1 && gap * bytes > kMaxGapBytes) break;
+    first += box[axis].begin * joined.block;
+    joined.last += (box[axis].end - 1) * joined.block;
+    joined.block *= shape[axis];
+  }
+  return joined;
+}
+
 /// Copies an array whose first axis is the fastest into one whose last axis is.
 void copy_transposed(const char* from, const Shape& shape, int64_t bytes, char* to) {
   const size_t num_axes = shape.size();
@@ -93,22 +112,18 @@ void FlatArray::read(const Box& box, void* to) const {
 
 void FlatArray::read_dense(const Shape& shape, const Box& box, char* to) const {
   const int64_t bytes = bytes_of(layout_.type);
-  const int last = box.num_axes() - 1;
-  // Where the box ends in the file: nothing after it is worth reading.
-  int64_t end = 0;
-  for (int axis = 0; axis <= last; ++axis) end = end * shape[axis] + box[axis].end - 1;
-  end = layout_.offset + (end + 1) * bytes;
-  int64_t pitch = 0;  // from one run to the next, where there are narrow ones
-  if (last >= 0) pitch = shape[last] * bytes;
+  const JoinedAxes joined = joined_axes(shape, box, bytes);
   FileWindow window(file_);
   for_each_run(shape, box, [&](int64_t index, int64_t offset, int64_t count) {
     const int64_t begin = layout_.offset + index * bytes, size = count * bytes;
     char* const into = to + offset * bytes;
-    if (size > kWindowBytes / 2)
+    if (size > kWindowBytes / 2) {
       file_.read_at(static_cast<uint64_t>(begin), into, static_cast<size_t>(size));
-    else
-      std::memcpy(into, window.at(begin, size, pitch - size <= kMaxGapBytes ? end : begin + size),
-                  static_cast<size_t>(size));
+      return;
+    }
+    const int64_t end = index / joined.block * joined.block + joined.last + 1;
+    std::memcpy(into, window.at(begin, size, layout_.offset + end * bytes),
+                static_cast<size_t>(size));
   });
   if (layout_.swap_bytes) swap_bytes(to, box.volume(), bytes);
 }

@@ -149,8 +149,12 @@ Hdf5Id open_hdf5_array(hid_t file, const std::string& path, const std::string& n
   return {array, H5Dclose, path, "open an array"};
 }
 
-void refuse_other_files(hid_t array, const std::string& path, const std::string& name) {
-  const Hdf5Id creation(H5Dget_create_plist(array), H5Pclose, path, "look at an array");
+/// How an array is stored.
+Hdf5Id hdf5_creation_of(hid_t array, const std::string& path) {
+  return {H5Dget_create_plist(array), H5Pclose, path, "look at an array"};
+}
+
+void refuse_other_files(hid_t creation, const std::string& path, const std::string& name) {
   const H5D_layout_t layout = H5Pget_layout(creation);
   if (layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0)
     throw_error<InvalidInput>(
@@ -208,6 +212,21 @@ Shape hdf5_shape_of(hid_t array, const std::string& path, const std::string& nam
   return shape;
 }
 
+/// The sizes of its chunks; empty where it has none.
+Shape hdf5_chunk_of(hid_t creation, const Shape& shape, const std::string& path) {
+  if (H5Pget_layout(creation) != H5D_CHUNKED) return {};
+  std::array<hsize_t, H5S_MAX_RANK> sizes{};
+  const int num_axes = H5Pget_chunk(creation, H5S_MAX_RANK, sizes.data());
+  if (num_axes != static_cast<int>(shape.size()))
+    throw_error<InvalidInput>("[hdf5] {}: chunks of {} axes in an array of {}; it is damaged", path,
+                              num_axes, shape.size());
+  Shape chunk;
+  // An array that may grow can have chunks larger than itself.
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    chunk.push_back(std::clamp<int64_t>(static_cast<int64_t>(sizes[axis]), 1, shape[axis]));
+  return chunk;
+}
+
 class Hdf5ArrayFile final : public ArrayFile {
  public:
   Hdf5ArrayFile(const std::string& path, const ArrayOptions& options)
@@ -215,7 +234,8 @@ class Hdf5ArrayFile final : public ArrayFile {
         file_(open_hdf5_file(path)),
         name_(chosen_array(file_, path, options.dataset)),
         array_(open_hdf5_array(file_, path, name_)) {
-    refuse_other_files(array_, path, name_);
+    const Hdf5Id creation = hdf5_creation_of(array_, path);
+    refuse_other_files(creation, path, name_);
     const Hdf5Type type = hdf5_type_of(array_, path, name_);
     memory_type_ = type.memory;
     info_.type = type.type;
@@ -225,6 +245,7 @@ class Hdf5ArrayFile final : public ArrayFile {
         throw_error<InvalidInput>("[hdf5] {}: array '{}' is empty: {}", path, name_,
                                   to_string(info_.shape));
     checked_array_bytes(info_.shape, info_.type, "hdf5", path);
+    info_.block = hdf5_chunk_of(creation, info_.shape, path);
   }
 
   void read(const Box& box, void* to) const override {

@@ -2,7 +2,6 @@
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it before itself
 #include <exception>
-#include <mutex>
 
 #include <jpeglib.h>
 // After jpeglib.h.
@@ -92,7 +91,7 @@ void skip_jpeg_bytes(j_decompress_ptr jpeg, long bytes) {
 
 void end_jpeg_source(j_decompress_ptr) {}
 
-/// As png_array.cpp has it: no jump passes an object with a destructor.
+/// As png_calls.h has it: no jump passes an object with a destructor.
 template <class Call>
 bool guarded_jpeg(std::jmp_buf& jump, const Call& call) {
   if (setjmp(jump) != 0) return false;

@@ -30,8 +30,8 @@ class NiftiArrayFile final : public ArrayFile {
  public:
   NiftiArrayFile(const std::string& path, InputFile file, NiftiHeader header)
       : ArrayFile(path),
-        scale_{header.slope, header.intercept},
-        scaled_(header.is_scaled()),
+        scale_(header.scale),
+        scaled_(header.scale != LinearScale{}),
         array_(std::move(file), header.layout) {
     info_.shape = header.layout.shape;
     info_.axes = header.axes;

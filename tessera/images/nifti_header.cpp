@@ -187,8 +187,7 @@ void take_scale(const NiftiFields& fields, const std::string& name, NiftiHeader*
   if (!std::isfinite(intercept))
     throw_error<InvalidInput>("[nifti] {}: scl_inter is {}; set it to a number, such as 0", name,
                               intercept);
-  header->slope = slope;
-  header->intercept = intercept;
+  header->scale = {slope, intercept};
 }
 
 NiftiFrameFields frame_fields(const NiftiFields& fields) {

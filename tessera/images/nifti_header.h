@@ -8,8 +8,8 @@
 //
 // Example:
 //   const NiftiHeader header = parse_nifti_header(bytes, "brain.nii");
-//   std::string begin_of_file = format_nifti_header({.shape = {181, 217, 181}, .axes = "ZYX"},
-//   "x");
+//   std::string begin_of_file =
+//       format_nifti_header({.shape = {181, 217, 181}, .axes = "ZYX"}, "x");
 
 #include <cstdint>
 #include <string>
@@ -17,6 +17,7 @@
 
 #include "tessera/images/array_file.h"
 #include "tessera/images/flat_array.h"
+#include "tessera/images/scaled_numbers.h"
 
 namespace tessera {
 
@@ -24,10 +25,7 @@ struct NiftiHeader {
   FlatLayout layout = {};  // the numbers as they are stored
   std::string axes = {};
   ImageFrame frame = {};
-  /// What a stored number means: slope * number + intercept.
-  double slope = 1, intercept = 0;
-
-  bool is_scaled() const { return slope != 1 || intercept != 0; }
+  LinearScale scale = {};  // what a stored number means
   int64_t data_bytes = 0;
   /// Where the numbers end in the file.
   int64_t end() const { return layout.offset + data_bytes; }

@@ -26,8 +26,8 @@ struct ArrayOptions {
   std::optional<PixelType> raw_type = {};
 };
 
-/// Throws InvalidInput for a file that cannot be read or an ending that is not known, Unsupported
-/// where the build lacks the library.
+/// Throws InvalidInput for a file that cannot be read, an ending that is not known and an option
+/// that the format does not have, Unsupported where the build lacks the library.
 std::unique_ptr<ArrayFile> open_array(const std::string& path, const ArrayOptions& options = {});
 
 /// Whether the ending of a path is one of an image, or the path is a folder of DICOM files.

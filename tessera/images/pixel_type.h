@@ -24,6 +24,11 @@ int64_t bytes_of(PixelType type);
 /// NumPy's name, such as "uint8".
 std::string_view name_of(PixelType type);
 constexpr bool is_real(PixelType type) { return type >= PixelType::kFloat16; }
+/// Whether a type of whole numbers has negative ones.
+constexpr bool is_signed(PixelType type) {
+  return type == PixelType::kInt8 || type == PixelType::kInt16 || type == PixelType::kInt32 ||
+         type == PixelType::kInt64;
+}
 
 /// The type that a user calls by NumPy's name. Throws InvalidInput with the known ones; `place` is
 /// for the message.

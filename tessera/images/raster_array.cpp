@@ -61,11 +61,6 @@ void refuse_files_elsewhere(GDALDatasetH raster, const std::string& path) {
 
 RasterHandle open_gdal(const std::string& path) {
   const InputFile is_regular(path, "raster");
-  if (lower_case(path).ends_with(".vrt"))
-    throw_error<InvalidInput>(
-        "[raster] {}: a virtual raster only names other files, which Tessera does not follow; "
-        "convert it, such as by gdal_translate x.vrt x.tif",
-        path);
   // A name that GDAL could take for something else than a path begins with a folder here.
   const std::string name = fs::absolute(path).string();
   CPLErrorReset();

@@ -48,8 +48,8 @@ class ReaderPool {
     std::unique_lock lock(mutex_);
     leave_to_parent();
     std::shared_ptr<Reader> reader;
-    returned_.wait(lock,
-                   [&] { return (reader = free_reader()) || readers_.size() < kMostReaders; });
+    returned_.wait(
+        lock, [&] { return (reader = free_reader(number)) || readers_.size() < kMostReaders; });
     if (!reader) {
       if (!keeper_) keeper_ = std::make_unique<ReaderKeeper>();
       reader = readers_.emplace_back(std::make_shared<Reader>(keeper_->new_reader()));
@@ -78,10 +78,15 @@ class ReaderPool {
   }
 
  private:
-  std::shared_ptr<Reader> free_reader() const {
-    const auto free =
-        std::ranges::find(readers_, false, [](const auto& reader) { return reader->lent; });
-    return free == readers_.end() ? nullptr : *free;
+  /// One that has the file open where there is such a one; null where none is free.
+  std::shared_ptr<Reader> free_reader(uint64_t number) const {
+    std::shared_ptr<Reader> free;
+    for (const auto& reader : readers_) {
+      if (reader->lent) continue;
+      if (reader->opened.contains(number)) return reader;
+      if (!free) free = reader;
+    }
+    return free;
   }
   /// A process that was forked meanwhile has readers of its own.
   void leave_to_parent() {
@@ -124,7 +129,7 @@ std::string ask(const ReaderRequest& request, void* to, size_t bytes) {
         "[data] {}: its reader crashed, or was stopped after {} seconds; the file is damaged or "
         "hostile",
         request.path, kReaderSeconds);
-  throw_what_reader_threw(*answer);
+  throw_what_reader_threw(*answer, request.path);
   return std::move(answer->words);
 }
 

@@ -118,6 +118,19 @@ Message message_in(const std::string& words) {
   return message;
 }
 
+[[noreturn]] void refuse_answer(const std::string& path) {
+  throw_error<InvalidInput>("[data] {}: its reader gave an answer that does not hold together",
+                            path);
+}
+
+/// Axes and blocks are of the array, or nothing is said of them.
+bool holds_together(const ArrayInfo& info) {
+  return (info.axes.empty() || info.axes.size() == info.shape.size()) &&
+         (info.block.empty() || info.block.size() == info.shape.size()) &&
+         info.axes.find_first_not_of("PCZYX") == std::string::npos &&
+         std::ranges::all_of(info.block, [](int64_t size) { return size > 0; });
+}
+
 /// The files that a reader has open, the last used one first.
 class OpenFiles {
  public:
@@ -219,14 +232,14 @@ ArrayInfo parse_info(const std::string& bytes, const std::string& path) {
   try {
     info = message_in<ArrayInfo>(bytes);
   } catch (const InvalidInput&) {
-    throw_error<InvalidInput>("[data] {}: its reader gave an answer that does not hold together",
-                              path);
+    refuse_answer(path);
   }
+  if (!holds_together(info)) refuse_answer(path);
   checked_array_bytes(info.shape, info.type, "data", path);
   return info;
 }
 
-void throw_what_reader_threw(const ReaderAnswer& answer) {
+void throw_what_reader_threw(const ReaderAnswer& answer, const std::string& path) {
   switch (answer.kind) {
     case ReaderAnswer::Kind::kFine:
       return;
@@ -237,6 +250,7 @@ void throw_what_reader_threw(const ReaderAnswer& answer) {
     case ReaderAnswer::Kind::kInternal:
       throw InternalError(answer.words);
   }
+  refuse_answer(path);  // a byte that is none of them
 }
 
 void serve_reader_requests(int socket) {

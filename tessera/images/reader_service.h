@@ -44,7 +44,7 @@ std::optional<ReaderAnswer> exchange_with_reader(int socket, const ReaderRequest
 
 /// Throws InvalidInput with the path for words that a sound reader does not say.
 ArrayInfo parse_info(const std::string& words, const std::string& path);
-void throw_what_reader_threw(const ReaderAnswer& answer);
+void throw_what_reader_threw(const ReaderAnswer& answer, const std::string& path);
 
 /// The life of a reader: answers requests until the other end is gone.
 void serve_reader_requests(int socket);

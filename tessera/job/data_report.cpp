@@ -44,12 +44,11 @@ NumberReport numbers_of(const Dataset& data, const std::vector<int64_t>& samples
   report.low = all.low;
   report.high = all.high;
   report.histogram.assign(bins, 0);
+  const std::vector<std::pair<double, double>> ranges(report.channels.size(),
+                                                      {report.low, report.high});
   for (int64_t sample : samples)
-    for (int64_t channel = 0; channel < data.image_shape_of(sample)[0]; ++channel) {
-      const std::vector<int64_t> counts =
-          histogram(data, sample, channel, report.low, report.high, bins);
+    for (const std::vector<int64_t>& counts : histograms(data, sample, ranges, bins))
       std::ranges::transform(report.histogram, counts, report.histogram.begin(), std::plus<>());
-    }
   return report;
 }
 

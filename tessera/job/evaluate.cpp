@@ -7,6 +7,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/together.h"
+#include "tessera/data/subset.h"
 #include "tessera/job/applied_weights.h"
 #include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
@@ -220,11 +221,13 @@ Evaluation evaluate(const TrainConfig& config, const AppliedData& data,
         "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
   Evaluation evaluation;
   evaluation.task = scored_task(*data.seen);
-  evaluation.samples = data.seen->size();
+  const AppliedData scored = data.of(samples_with_targets(*data.seen));
+  evaluation.samples = scored.seen->size();
   evaluation.class_names = data.seen->class_names();
   MeanSurfaceScores surfaces;
-  for (const SizeGroup& group : groups_by_size(data)) {
-    const OfSize result = evaluate_size(config, own, data.of(group.samples), request, &evaluation);
+  for (const SizeGroup& group : groups_by_size(scored)) {
+    const OfSize result =
+        evaluate_size(config, own, scored.of(group.samples), request, &evaluation);
     add_result(result.result, &evaluation.result);
     surfaces.add(result.surfaces);
   }

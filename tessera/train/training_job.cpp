@@ -99,7 +99,7 @@ std::vector<std::shared_ptr<const Lowering>> lower_micro_steps(const TrainingJob
 /// The last batch of an epoch has its own programs: its statistics, means and parts are those of
 /// the samples that it has. Weights, gradients and the optimiser's state are the same ones.
 std::vector<std::shared_ptr<const Lowering>> lower_partial_micro_steps(const TrainingJob& job) {
-  const BatchPlan plan = job.train_loader().plan();
+  const BatchPlan& plan = *job.batches;
   if (plan.last_size() == plan.batch_size()) return {};
   try {
     auto steps = lower_micro_steps(job, with_batch(job.graph, plan.last_size()));
@@ -129,15 +129,26 @@ void lower_validation(TrainingJob* job) {
       std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job->plan, forward);
 }
 
-/// Empty where all are alike.
-std::vector<double> sampling_weights(const Dataset& data) {
-  std::vector<double> weights;
+/// Empty where all are alike. A patch has the weight of its image, and there may be many more of
+/// them than images.
+std::vector<double> sampling_weights(const Dataset& images, const Dataset& patches) {
   bool differ = false;
-  for (int64_t sample = 0; sample < data.size(); ++sample) {
-    weights.push_back(data.weight_of(sample));
-    differ = differ || weights.back() != weights.front();
-  }
-  return differ ? weights : std::vector<double>();
+  for (int64_t image = 1; image < images.size() && !differ; ++image)
+    differ = images.weight_of(image) != images.weight_of(0);
+  std::vector<double> weights;
+  for (int64_t patch = 0; differ && patch < patches.size(); ++patch)
+    weights.push_back(patches.weight_of(patch));
+  return weights;
+}
+
+BatchPlan training_batches(const TrainingJob& job) {
+  BatchPlanOptions options;
+  options.num_samples = job.train_set->size();
+  options.batch_size = job.graph.type(job.graph.inputs()[0]).batch();
+  options.seed = job.config.seed;
+  options.last = job.config.drop_last ? LastBatch::kDrop : LastBatch::kKeep;
+  options.weights = sampling_weights(*job.images.train, *job.train_set);
+  return BatchPlan(options);
 }
 
 /// From the images to what the network sees.
@@ -182,15 +193,7 @@ int64_t num_classes(const Graph& graph) {
   return std::max<int64_t>(2, output.num_axes() > 1 ? output.channels() : 2);
 }
 
-BatchLoader TrainingJob::train_loader() const {
-  BatchPlanOptions options;
-  options.num_samples = train_set->size();
-  options.batch_size = graph.type(graph.inputs()[0]).batch();
-  options.seed = config.seed;
-  options.last = config.drop_last ? LastBatch::kDrop : LastBatch::kKeep;
-  options.weights = sampling_weights(*train_set);
-  return BatchLoader(*train_set, BatchPlan(options));
-}
+BatchLoader TrainingJob::train_loader() const { return BatchLoader(*train_set, batches.value()); }
 
 BatchLoader TrainingJob::validation_loader() const {
   BatchPlanOptions options;
@@ -262,11 +265,12 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
         "[--save-weights] best needs validation, and there is none; give --validation-fraction "
         "0.1, "
         "say, or the name of a file");
+  job.batches = training_batches(job);
   job.micro_steps = lower_micro_steps(job, job.graph);
   job.partial_micro_steps = lower_partial_micro_steps(job);
   if (job.validation_set) lower_validation(&job);
-  const int64_t batches = job.train_loader().plan().batches_per_epoch();
-  job.steps_per_epoch = std::max<int64_t>(1, batches / config.accumulation);
+  job.steps_per_epoch =
+      std::max<int64_t>(1, job.batches->batches_per_epoch() / config.accumulation);
   const int64_t epochs = config.epochs.value_or(10);
   job.total_steps = config.steps ? *config.steps : product_of({job.steps_per_epoch, epochs});
   if (job.total_steps > kMostCounted)

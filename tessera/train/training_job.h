@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tessera/augment/prepared.h"
@@ -26,6 +27,7 @@ struct TrainingJob {
   std::shared_ptr<const Dataset> train_set;
   std::shared_ptr<const Dataset> validation_set;             // null: none
   DatasetSplit images;                                       // that the two sets are cut from
+  std::optional<BatchPlan> batches;                          // of the training set
   Intensities intensities;                                   // what became of their numbers
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
   /// The same for the last batch of an epoch where that is smaller; empty where it is not.

@@ -33,6 +33,12 @@ TEST(DataCommand, CountsWhatItSays) {
   EXPECT_LT(std::abs(json["train"]["numbers"]["channels"][0]["mean"].get<double>()), 0.5);
 }
 
+TEST(DataCommand, SplitsAsTrainingWould) {
+  const Outcome outcome = tessera("data synthetic:samples=6,size=16x16 --fold 2/3");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("for validation: 2 samples"), std::string::npos) << outcome.out;
+}
+
 #ifdef TESSERA_HAS_PNG
 TEST(DataCommand, DrawsSamples) {
   const std::string picture =

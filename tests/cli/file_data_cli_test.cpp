@@ -79,6 +79,24 @@ TEST_F(FileDataCli, TrainsOnAFolderForEachClass) {
   EXPECT_NE(few.err.find("3 classes, the model has 2"), std::string::npos) << few.err;
 }
 
+/// nnU-Net's layout: images for tests have no labels, and everybody passes them over.
+TEST_F(FileDataCli, TestsMayLackTargets) {
+  for (int i = 0; i < 4; ++i) {
+    write_image(fmt::format("set/imagesTr/{}_0000.npy", i), 0, 200);
+    write_image(fmt::format("set/labelsTr/{}.npy", i), 0, 1);
+  }
+  write_image("set/imagesTs/9_0000.npy", 0, 200);
+  const Outcome shown = tessera("data folder:" + path("set") + " --json");
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(nlohmann::json::parse(shown.out)["labels"], (std::vector<int64_t>{128, 128}));
+  const Outcome trained = tessera(kUnet + "--data folder:" + path("set") + " --run " + path("run"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Outcome scored =
+      tessera("evaluate " + path("run") + " --json --data folder:" + path("set"));
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  EXPECT_EQ(nlohmann::json::parse(scored.out)["samples"], 4);
+}
+
 TEST_F(FileDataCli, TrainsOnAListAndOnOtherSizes) {
   write_image("a.npy", 0, 200);
   write_image("m.npy", 0, 1);

@@ -43,6 +43,25 @@ TEST(Augmentation, RefusesWhatIsNotKnown) {
   expect_refusal([] { parse_augmentation("flip+flip"); }, "flip is given twice");
   expect_refusal([] { parse_augmentation("zoom:low=2,high=1"); }, "low=2 is above high=1");
   expect_refusal([] { parse_augmentation("flip+"); }, "'' is not a known change");
+  for (const char* axes : {"w", "xx", "x y", "Z"})
+    expect_refusal([&] { parse_augmentation(std::string("flip:axes=") + axes); },
+                   "some of the letters z, y and x, each once");
+}
+
+TEST(Augmentation, FlipsTheAxesThatImagesHave) {
+  const auto images = ExampleImages::of({{1, 4, 6}});
+  const at::Tensor pixels = images->image(0).pixels;
+  const auto flipped = [&](const std::string& axes) {
+    return whole_image(*changed(images, "flip:p=1,axes=" + axes), 0);
+  };
+  EXPECT_TRUE(flipped("x").equal(pixels.flip({2})));
+  EXPECT_TRUE(flipped("yx").equal(pixels.flip({1, 2})));
+  EXPECT_TRUE(flipped("xy").equal(pixels.flip({1, 2})));
+  EXPECT_TRUE(flipped("all").equal(pixels.flip({1, 2})));
+  expect_refusal([&] { flipped("z"); }, "axes=z, and the images have the axes yx");
+  const auto volumes = ExampleImages::of({{1, 2, 4, 6}});
+  EXPECT_TRUE(whole_image(*changed(volumes, "flip:p=1,axes=xzy"), 0)
+                  .equal(volumes->image(0).pixels.flip({1, 2, 3})));
 }
 
 /// What is linear in space stays so under interpolation: a map is seen from its values.
@@ -184,6 +203,10 @@ TEST(Augmentation, ImagesAreCutWhereTheyMustBe) {
   EXPECT_EQ(prepared(mixed, nullptr, preparation).train->image_shape(), (Shape{1, 8, 8}));
   const auto smaller = ExampleImages::of({{1, 5, 5}});
   EXPECT_EQ(prepared(smaller, nullptr, preparation).train, smaller);
+  // Without a network, as for `tessera data`, all stay as they are.
+  const PreparedData uncut = prepared(mixed, smaller, {});
+  EXPECT_EQ(uncut.train, mixed);
+  EXPECT_EQ(uncut.validation, smaller);
   preparation.crop = {4, 4};
   expect_refusal([&] { prepared(larger, nullptr, preparation); },
                  "4x4 is not what the network takes, 8x8");

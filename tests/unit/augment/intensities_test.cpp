@@ -48,6 +48,36 @@ TEST(Intensities, ZScoreOverTheTrainingSet) {
   EXPECT_LT((made[1] - expected).abs().max().item<double>(), 1e-14);
 }
 
+/// Large enough for several strips, which hold all channels.
+TEST(Intensities, StatisticsAreThoseOfEachChannel) {
+  const auto images = ExampleImages::of({{3, 700, 800}, {3, 5, 6}});
+  const at::Tensor pixels = images->image(0).pixels;
+  const std::vector<ImageMoments> moments = image_moments(*images, 0);
+  std::vector<std::pair<double, double>> ranges;
+  for (int64_t channel = 0; channel < 3; ++channel) {
+    const at::Tensor own = pixels[channel];
+    EXPECT_EQ(moments[channel].count, 700 * 800);
+    EXPECT_NEAR(moments[channel].mean, own.mean().item<double>(), 1e-12);
+    EXPECT_NEAR(moments[channel].deviation(), std::sqrt(own.var(false).item<double>()), 1e-12);
+    EXPECT_EQ(moments[channel].low, own.min().item<double>());
+    EXPECT_EQ(moments[channel].high, own.max().item<double>());
+    ranges.emplace_back(channel, channel + 1);
+  }
+  const auto counts = histograms(*images, 0, ranges, 2);
+  for (int64_t channel = 0; channel < 3; ++channel) {
+    const at::Tensor own = pixels[channel];
+    const auto between = [&](double low, double high) {
+      return own.ge(low).logical_and(own.lt(high)).sum().item<int64_t>();
+    };
+    const auto low = static_cast<double>(channel);
+    EXPECT_EQ(counts[channel],
+              (std::vector<int64_t>{between(low, low + 0.5), between(low + 0.5, low + 1)}));
+  }
+  ImageMoments first = moments[1];
+  first.add(image_moments(*images, 1)[1]);
+  EXPECT_EQ(all_moments(*images)[1].mean, first.mean);
+}
+
 TEST(Intensities, WindowsAndPercentilesCutOff) {
   const auto images = examples();
   const at::Tensor pixels = images->image(0).pixels;
@@ -80,21 +110,28 @@ TEST(Intensities, GivenNumbersAreThoseOfTheChannels) {
 
 class Typed : public ExampleImages {
  public:
-  explicit Typed(PixelType type) : ExampleImages({random({1, 4, 4}, 1)}), type_(type) {}
-  std::optional<PixelType> pixel_type() const override { return type_; }
+  explicit Typed(std::set<PixelType> types)
+      : ExampleImages({random({1, 4, 4}, 1)}), types_(std::move(types)) {}
+  std::set<PixelType> pixel_types() const override { return types_; }
 
  private:
-  PixelType type_;
+  std::set<PixelType> types_;
 };
 
 TEST(Intensities, ScaleGoesByTheTypeOfTheFiles) {
   const auto divisor = [](PixelType type) {
-    return fitted(parse_normalisation("scale"), Typed(type)).deviations.at(0);
+    return fitted(parse_normalisation("scale"), Typed({type})).deviations.at(0);
   };
   EXPECT_EQ(divisor(PixelType::kUint8), 255);
   EXPECT_EQ(divisor(PixelType::kInt16), 32767);
   EXPECT_EQ(divisor(PixelType::kUint16), 65535);
   EXPECT_EQ(divisor(PixelType::kFloat32), 1);
+  EXPECT_EQ(fitted(parse_normalisation("scale"), Typed({})).deviations.at(0), 1);
+  expect_refusal(
+      [] {
+        fitted(parse_normalisation("scale"), Typed({PixelType::kUint8, PixelType::kUint16}));
+      },
+      "the files hold uint8 and uint16");
 }
 
 TEST(Intensities, OfOneValueAreZero) {

@@ -2,6 +2,7 @@
 
 #include "tessera/augment/layout_changes.h"
 
+#include "tessera/data/subset.h"
 #include "tests/unit/augment/example_images.h"
 #include "tests/unit/refusal.h"
 
@@ -114,6 +115,38 @@ TEST(LayoutChanges, DifferFromSampleToSample) {
   EXPECT_TRUE(data->image_shape().empty());
   EXPECT_EQ(data->image_shape_of(0), (Shape{1, 8, 8}));
   EXPECT_EQ(data->image_shape_of(1), (Shape{1, 16, 16}));
+}
+
+/// Two volumes, the second one without labels, as tests may be.
+class HalfLabelled : public ExampleImages {
+ public:
+  HalfLabelled() : ExampleImages({made(), made()}) {}
+  bool has_target(int64_t sample) const override { return sample == 0; }
+  Shape target_shape_of(int64_t sample) const override {
+    return sample == 0 ? ExampleImages::target_shape_of(0) : Shape();
+  }
+
+ private:
+  static Image made() {
+    Image image = random({1, 3, 4, 5}, 4);
+    image.frame = kTurned;
+    return image;
+  }
+};
+
+TEST(LayoutChanges, SamplesWithTargetsHaveTheirSizes) {
+  const std::vector<std::shared_ptr<const Dataset>> sets{
+      oriented(std::make_shared<HalfLabelled>()),
+      respaced(std::make_shared<HalfLabelled>(), {1, 1, 1})};
+  for (const std::shared_ptr<const Dataset>& data : sets) {
+    EXPECT_FALSE(data->has_target(1));
+    EXPECT_EQ(data->target_shape_of(1), Shape());
+    const auto labelled = std::make_shared<Subset>(data, samples_with_targets(*data));
+    ASSERT_EQ(labelled->size(), 1);
+    EXPECT_EQ(labelled->image_shape(), data->image_shape_of(0));
+    EXPECT_EQ(labelled->target_shape(), data->target_shape_of(0));
+    EXPECT_EQ(labelled->target_shape().size(), 3u);
+  }
 }
 
 TEST(LayoutChanges, RefuseFilesThatDoNotSayWhereTheyLie) {

@@ -147,7 +147,6 @@ TEST(Patches, OfImagesWithoutForegroundLieAnywhere) {
 TEST(Patches, PositionsAreThoseOfTheClass) {
   const auto images = with_one_object();
   const ClassPositions positions = find_classes(*images, 0, RandomKey(1));
-  EXPECT_EQ(positions.counts(), (std::vector<int64_t>{32 * 32 - 37, 36, 1}));
   std::set<Shape> seen;
   for (uint64_t draw = 0; draw < 600; ++draw)
     if (const auto at = positions.of_foreground(RandomKey(7).with(draw))) {

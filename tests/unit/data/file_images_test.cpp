@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "tessera/data/in_parallel.h"
 #include "tessera/data/open_files.h"
@@ -163,19 +165,31 @@ TEST(OpenFiles, KeepsAFewOpenAndReadersTheirs) {
     write_bytes(folder / (std::to_string(i) + ".npy"),
                 npy_of<uint8_t>("|u1", "(1,)", {static_cast<uint8_t>(i)}));
   const OpenFiles files({}, 3);
-  const auto first = files.get(folder / "0.npy");
+  std::mutex mutex;
+  std::vector<std::weak_ptr<const ArrayFile>> got;
+  const auto num_open = [&] {
+    std::set<std::shared_ptr<const ArrayFile>> open;
+    for (const auto& file : got)
+      if (const auto held = file.lock()) open.insert(held);
+    return open.size();
+  };
+  auto first = files.get(folder / "0.npy");
   EXPECT_EQ(files.get(folder / "0.npy"), first);
   in_parallel(900, 4, [&](int64_t index, int64_t) {
     uint8_t number = 99;
-    files.get(folder / (std::to_string(index % 9) + ".npy"))->read({{0, 1}}, &number);
+    const auto file = files.get(folder / (std::to_string(index % 9) + ".npy"));
+    file->read({{0, 1}}, &number);
+    const std::lock_guard lock(mutex);
+    got.push_back(file);
     if (number != index % 9) throw_error<InvalidInput>("{} for {}", number, index % 9);
   });
-  EXPECT_EQ(files.num_open(), 3u);
   uint8_t number = 99;
   first->read({{0, 1}}, &number);
   EXPECT_EQ(number, 0);
+  first.reset();
+  EXPECT_EQ(num_open(), 3u);
   EXPECT_THROW(files.get(folder / "none.npy"), InvalidInput);
-  EXPECT_EQ(files.num_open(), 3u);
+  EXPECT_EQ(num_open(), 3u);
 }
 
 TEST(InParallel, DoesAllAndTellsTheFirstFailure) {

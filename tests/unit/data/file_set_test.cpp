@@ -219,6 +219,54 @@ TEST_F(FileSetTest, TestsMayLackTargetsAndOthersMayNot) {
   expect_refusal([&] { listed("b.npy,4,,1\n"); }, "b.npy");
 }
 
+/// nnU-Net's layout: images for tests have no labels.
+TEST_F(FileSetTest, TestsWithoutMasksAreLeftOut) {
+  image("imagesTr/a_0000.npy", {2, 2});
+  image("imagesTr/c_0000.npy", {2, 2});
+  image("imagesTs/b_0000.npy", {2, 2});
+  write<uint8_t>("labelsTr/a.npy", {2, 2}, {0, 1, 1, 1});
+  write<uint8_t>("labelsTr/c.npy", {2, 2}, {0, 0, 1, 1});
+  const std::shared_ptr<const Dataset> data = open({1, 2, 2}, "", 0);
+  ASSERT_EQ(data->size(), 3);
+  EXPECT_TRUE(data->has_targets());
+  EXPECT_TRUE(data->has_target(0) && data->has_target(1));
+  EXPECT_FALSE(data->has_target(2));
+  EXPECT_EQ(data->num_classes(), 2);
+  EXPECT_EQ(count_labels(*data, 2, 2), (std::vector<int64_t>{3, 5}));
+  expect_refusal(
+      [&] {
+        data->load_target(2, Box::whole({2, 2}), at::empty({2, 2}, at::kLong));
+      },
+      "b_0000.npy has no target");
+  const auto scored = std::make_shared<Subset>(data, samples_with_targets(*data));
+  EXPECT_EQ(scored->samples(), (std::vector<int64_t>{0, 1}));
+  EXPECT_TRUE(scored->has_target(1));
+  EXPECT_FALSE(Subset(data, {2}).has_target(0));
+}
+
+/// Numbers have the channels of their images, and do not tell whether the images have any.
+TEST_F(FileSetTest, ChannelsOfImagesWithNumbers) {
+  image("images/a.npy", {3, 4, 4});
+  image("masks/a.npy", {3, 4, 4});
+  EXPECT_EQ(open({})->image_shape(), (Shape{3, 4, 4}));
+  EXPECT_EQ(open({})->target_shape(), (Shape{3, 4, 4}));
+  write<uint8_t>("masks/a.npy", {3, 4, 4}, std::vector<uint8_t>(48, 1));
+  const auto volume = open({});
+  EXPECT_EQ(volume->image_shape(), (Shape{1, 3, 4, 4}));
+  at::Tensor part = at::empty({1, 1, 1, 2});
+  volume->load_image(0, {{0, 1}, {2, 3}, {0, 1}, {1, 3}}, part);
+  EXPECT_EQ(part.sum().item<float>(), 33 + 34);
+}
+
+TEST_F(FileSetTest, TypesOfAllFilesCount) {
+  image("imagesTr/a_0000.npy", {2, 2});
+  image<uint8_t>("imagesTr/a_0001.npy", {2, 2});
+  EXPECT_EQ(open({2, 2, 2})->pixel_types(),
+            (std::set<PixelType>{PixelType::kUint8, PixelType::kFloat32}));
+  image<uint8_t>("imagesTr/a_0000.npy", {2, 2});
+  EXPECT_EQ(open({2, 2, 2})->pixel_types(), std::set<PixelType>{PixelType::kUint8});
+}
+
 TEST_F(FileSetTest, FilesThatChangeAreRefused) {
   image("images/a.npy", {4, 4});
   for (int i = 0; i < 70; ++i) image(fmt::format("images/b{}.npy", i), {4, 4});

@@ -118,6 +118,22 @@ TEST_F(SampleListTest, PartsOfASet) {
                                                      SamplePart::kValidation}));
 }
 
+/// A folder of slices is one image, but train/ and val/ say what is in them.
+TEST_F(SampleListTest, PartsMayHoldDicomFiles) {
+  touch({"train/1.dcm", "train/2.dcm", "val/3.dcm"});
+  const SampleList list = list_folder(folder_.path());
+  EXPECT_EQ(pairs(list), (Names{"train/1.dcm > ", "train/2.dcm > ", "val/3.dcm > "}));
+  EXPECT_EQ(parts_of(list), (std::vector<SamplePart>{SamplePart::kTrain, SamplePart::kTrain,
+                                                     SamplePart::kValidation}));
+}
+
+TEST_F(SampleListTest, ClassesOfDicomHaveAFolderForEachImage) {
+  touch({"cat/a/1.dcm", "cat/a/2.dcm", "dog/b/1.dcm"});
+  const SampleList list = list_folder(folder_.path());
+  EXPECT_EQ(pairs(list), (Names{"cat/a > ", "dog/b > "}));
+  EXPECT_EQ(labels_of(list), (std::vector<int64_t>{0, 1}));
+}
+
 TEST_F(SampleListTest, AClassMayBeCalledTrain) {
   touch({"train/1.png", "plane/2.png"});
   EXPECT_EQ(list_folder(folder_.path()).class_names, (Names{"plane", "train"}));
@@ -177,6 +193,10 @@ TEST_F(SampleListTest, ListsOfObjects) {
   EXPECT_EQ(labels_of(found), (std::vector<int64_t>{2, 0}));
   EXPECT_EQ(found.samples[0].weight, 0.5);
   EXPECT_EQ(found.samples[1].part, SamplePart::kTest);
+  const SampleList further =
+      list_json(list("f.json", R"([{"image": "a.npy", "image2": null, "image3": "c.npy"},
+                    {"image": "a.npy", "image2": "b.npy", "image3": ""}])"));
+  EXPECT_EQ(pairs(further), (Names{"a.npy > ", "a.npy b.npy > "}));
 }
 
 TEST_F(SampleListTest, MonaiAndTheFirstNnUnet) {

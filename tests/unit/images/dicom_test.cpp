@@ -3,7 +3,11 @@
 #include <gdcmAttribute.h>
 #include <gdcmImageChangeTransferSyntax.h>
 #include <gdcmImageWriter.h>
+#include <gdcmItem.h>
+#include <gdcmReader.h>
+#include <gdcmSequenceOfItems.h>
 #include <gdcmTrace.h>
+#include <gdcmWriter.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -85,6 +89,49 @@ void write_dicom(const std::string& path, const Made& made) {
   ASSERT_TRUE(writer.Write());
 }
 
+using Numbers = std::vector<std::pair<gdcm::Tag, std::string>>;
+
+gdcm::DataElement sequence(const gdcm::Tag& tag, const std::vector<gdcm::DataSet>& sets) {
+  gdcm::SmartPointer<gdcm::SequenceOfItems> items = new gdcm::SequenceOfItems;
+  items->SetLengthToUndefined();
+  for (const gdcm::DataSet& set : sets) {
+    gdcm::Item item;
+    item.SetVLToUndefined();
+    item.SetNestedDataSet(set);
+    items->AddItem(item);
+  }
+  gdcm::DataElement element(tag);
+  element.SetVR(gdcm::VR::SQ);
+  element.SetValue(*items);
+  element.SetVLToUndefined();
+  return element;
+}
+
+/// Gives each frame of a file a group of numbers of its own, as enhanced files have them.
+void describe_frames(const std::string& path, const gdcm::Tag& group,
+                     const std::vector<Numbers>& frames) {
+  gdcm::Reader reader;
+  reader.SetFileName(path.c_str());
+  ASSERT_TRUE(reader.Read());
+  std::vector<gdcm::DataSet> sets;
+  for (const Numbers& numbers : frames) {
+    gdcm::DataSet described, own;
+    for (const auto& [tag, text] : numbers) {
+      gdcm::DataElement element(tag);
+      element.SetVR(gdcm::VR::DS);
+      element.SetByteValue(text.data(), static_cast<uint32_t>(text.size()));
+      described.Insert(element);
+    }
+    own.Insert(sequence(group, {described}));
+    sets.push_back(own);
+  }
+  gdcm::Writer writer;
+  writer.SetFile(reader.GetFile());
+  writer.GetFile().GetDataSet().Replace(sequence(gdcm::Tag(0x5200, 0x9230), sets));
+  writer.SetFileName(path.c_str());
+  ASSERT_TRUE(writer.Write());
+}
+
 class Dicom : public ::testing::Test {
  protected:
   Dicom() { gdcm::Trace::WarningOff(); }
@@ -163,6 +210,41 @@ TEST_F(Dicom, FramesOfOneFileAreSlices) {
   EXPECT_EQ(file->shape(), (Shape{4, 10, 12}));
   EXPECT_EQ(read_whole(*file), pixels_of<uint16_t>(made));
   expect_boxes_of_whole(*file);
+}
+
+/// PET rescales every slice by itself.
+TEST_F(Dicom, FramesHaveScalesOfTheirOwn) {
+  Made made;
+  made.frames = 3;
+  made.format = gdcm::PixelFormat::UINT16;
+  write_dicom<uint16_t>(folder_ / "a.dcm", made);
+  const gdcm::Tag slope(0x0028, 0x1053), intercept(0x0028, 0x1052);
+  describe_frames(folder_ / "a.dcm", gdcm::Tag(0x0028, 0x9145),
+                  {{{intercept, "0 "}, {slope, "1 "}},
+                   {{intercept, "10"}, {slope, "2 "}},
+                   {{intercept, "-5"}, {slope, "0.5 "}}});
+  const auto file = open_array(folder_ / "a.dcm");
+  ASSERT_EQ(file->type(), PixelType::kFloat32);
+  const std::vector<float> numbers = numbers_of<float>(*file);
+  ASSERT_EQ(numbers.size(), 360u);
+  for (size_t i = 0; i < 120; ++i) {
+    EXPECT_EQ(numbers[i], static_cast<float>(i));
+    EXPECT_EQ(numbers[120 + i], 2 * static_cast<float>(120 + i) + 10);
+    EXPECT_EQ(numbers[240 + i], 0.5f * static_cast<float>(240 + i) - 5);
+  }
+}
+
+TEST_F(Dicom, FramesOfOneStackHaveOneSizeOfPixels) {
+  Made made;
+  made.frames = 2;
+  made.format = gdcm::PixelFormat::UINT16;
+  write_dicom<uint16_t>(folder_ / "a.dcm", made);
+  const gdcm::Tag group(0x0028, 0x9110), spacing(0x0028, 0x0030);
+  describe_frames(folder_ / "a.dcm", group, {{{spacing, "0.5\\0.5 "}}, {{spacing, "0.5\\0.5 "}}});
+  EXPECT_EQ(open_array(folder_ / "a.dcm")->shape(), (Shape{2, 10, 12}));
+  describe_frames(folder_ / "a.dcm", group, {{{spacing, "0.5\\0.5 "}}, {{spacing, "0.5\\0.7 "}}});
+  expect_refusal([&] { open_array(folder_ / "a.dcm"); },
+                 "frames 0 and 1 have different orientations or sizes of pixels");
 }
 
 TEST_F(Dicom, EveryTypeAndCompression) {

@@ -76,11 +76,14 @@ TEST_F(Hdf5, ChunksAndFiltersAreReadByBoxes) {
   const hsize_t chunk[3] = {4, 7, 9};
   H5Pset_chunk(creation, 3, chunk);
   expect_type<int32_t>(H5T_STD_I32LE, H5T_NATIVE_INT32, PixelType::kInt32, creation);
+  EXPECT_EQ(open_array(path())->info().block, (Shape{4, 7, 9}));
   H5Pset_shuffle(creation);
   H5Pset_deflate(creation, 6);
   H5Pset_fletcher32(creation);
   expect_type<uint16_t>(H5T_STD_U16LE, H5T_NATIVE_UINT16, PixelType::kUint16, creation);
   H5Pclose(creation);
+  expect_type<uint8_t>(H5T_STD_U8LE, H5T_NATIVE_UINT8, PixelType::kUint8);
+  EXPECT_EQ(open_array(path())->info().block, Shape());
 }
 
 TEST_F(Hdf5, TheArrayIsNamedWhereThereAreSeveral) {

@@ -26,10 +26,14 @@ class Fake final : public ArrayFile {
     info_.frame.affine = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     info_.frame.projection = options.dataset;
     info_.frame.no_data = -1;
+    if (path == "bad block") info_.block = {0, 1000};
+    if (path == "short block") info_.block = {1};
+    if (path == "bad axes") info_.axes = "Y";
   }
   void read(const Box& box, void* to) const override {
     if (path() == "crash") std::raise(SIGSEGV);
     if (path() == "leave") ::_exit(0);
+    if (path() == "slow") ::usleep(300'000);
     if (path() == "odd") throw std::runtime_error("odd");
     auto* numbers = static_cast<int32_t*>(to);
     for (int64_t i = 0; i < box.volume(); ++i) numbers[i] = ::getpid();
@@ -98,6 +102,23 @@ TEST(ReaderProcess, ManyFilesAndThreadsShareFewReaders) {
   for (const std::vector<int>& some : readers) all.insert(some.begin(), some.end());
   EXPECT_LE(all.size(), 4u);
   EXPECT_GE(all.size(), 1u);
+}
+
+/// What a reader says of a file may be the words of a library that the file has damaged.
+TEST(ReaderProcess, AnswersThatDoNotHoldTogetherAreRefused) {
+  for (const char* path : {"bad block", "short block", "bad axes"})
+    expect_refusal([&] { opened(path); }, "its reader gave an answer that does not hold together");
+}
+
+/// Opening a file may take long, so it is asked where it is open.
+TEST(ReaderProcess, AFileIsReadWhereItIsOpen) {
+  const auto slow = opened("slow");
+  std::thread other([&] { reader_of(*slow); });
+  ::usleep(50'000);
+  const auto file = opened("a");  // by another reader than the first, which is at work
+  const int reader = reader_of(*file);
+  other.join();
+  EXPECT_EQ(reader_of(*file), reader);
 }
 
 TEST(ReaderProcess, AForkedProcessHasReadersOfItsOwn) {
