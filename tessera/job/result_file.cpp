@@ -1,5 +1,7 @@
 #include "tessera/job/result_file.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
 #include "tessera/comm/together.h"
@@ -23,7 +25,8 @@ std::string result_ending(const std::string& image, const ArrayInfo& array) {
   const auto is_one_of = [&](const auto&... endings) { return ((own == endings) || ...); };
   if (is_one_of(".png", ".jpg", ".jpeg"))
     return array.axes == "YX" && array.type == PixelType::kUint8 ? ".png" : ".tif";
-  if (is_written_path(own)) return own;
+  const std::vector<std::string> written = written_endings();
+  if (std::ranges::find(written, own) != written.end()) return own;
   if (is_one_of(".dcm")) return ".nii.gz";
   // Files that do not say what their axes are, and where they lie.
   if (is_one_of(".raw", ".h5", ".hdf5", ".hdf")) return ".npy";
