@@ -34,7 +34,8 @@ class LearnedBlur final : public Op {
   /// The gradient of all that forward has read, halo included; Tessera sends it to its owners.
   void input_gradient(KernelArgs& args) const override {
     const at::Tensor dy = args.grad_output.view(args.out_box);
-    const at::Tensor dx = at::zeros(args.grad_inputs[0].box.shape(), dy.options());
+    const at::Tensor& dx = args.grad_inputs[0].tensor;
+    dx.zero_();
     if (!args.out_box.empty()) {
       const at::Tensor side = args.parameters[0] * dy;
       const int64_t columns = dy.size(-1);
@@ -42,7 +43,6 @@ class LearnedBlur final : public Op {
       dx.narrow(-1, 0, columns).add_(side);
       dx.narrow(-1, 2, columns).add_(side);
     }
-    args.grad_inputs[0].tensor = dx;
   }
 
   void weight_gradient(KernelArgs& args) const override {

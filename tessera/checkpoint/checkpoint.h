@@ -66,7 +66,7 @@ class CheckpointStore {
   CheckpointName replace_same_step(const CheckpointName& saved);
   void finish_replacements();
   std::optional<CheckpointName> newest_best() const;
-  /// Of those up to `newest`.
+  /// Of those up to `newest`, where one of them is.
   std::optional<CheckpointName> known_best(const CheckpointName& newest) const;
   void link_best(const std::optional<CheckpointName>& best);
   void prune(const CheckpointName& saved, const std::optional<CheckpointName>& best);

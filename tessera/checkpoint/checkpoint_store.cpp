@@ -108,12 +108,16 @@ std::optional<CheckpointName> CheckpointStore::newest_best() const {
   return std::nullopt;
 }
 
-// By the link. A folder that has none yet, or one that leads astray, is searched.
+// By the link. A folder that has none yet, or one that leads astray, is searched; and one that
+// leads to a higher step, which a run that went back has abandoned, stays only while the run has no
+// best of its own.
 std::optional<CheckpointName> CheckpointStore::known_best(const CheckpointName& newest) const {
-  if (const auto linked = read_best_link(folder_); linked && is_best(*linked)) return linked;
+  std::optional<CheckpointName> linked = read_best_link(folder_);
+  if (linked && !is_best(*linked)) linked.reset();
+  if (linked && *linked <= newest) return linked;
   for (const CheckpointName& name : scan_checkpoints(folder_))
     if (name <= newest && is_best(name)) return name;
-  return std::nullopt;
+  return linked;
 }
 
 // The link is a convenience: a file system without links is not a reason to lose a run.

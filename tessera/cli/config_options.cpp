@@ -98,7 +98,7 @@ void ConfigOptions::add_to(CLI::App& command, Keys keys) {
       add_option(command, key, key.old_option, /*group=*/"", &given_);
 }
 
-TrainConfig ConfigOptions::read() const { return read_over({}, given_); }
+TrainConfig ConfigOptions::read() const { return read_over({}, given_, ""); }
 
 ConfigOptions::OfRun ConfigOptions::read_of_run() const {
   Given given = given_;
@@ -106,16 +106,18 @@ ConfigOptions::OfRun ConfigOptions::read_of_run() const {
   if (model == given.end() || !names_a_run(model->second)) return {read(), ""};
   const std::string run = model->second;
   given.erase(model);
-  return {read_over(run_config(run), given), run};
+  return {read_over(run_config(run), given, run), run};
 }
 
-TrainConfig ConfigOptions::read_over(TrainConfig config, const Given& given) const {
+TrainConfig ConfigOptions::read_over(TrainConfig config, const Given& given,
+                                     const std::string& run) const {
   if (!config_file_.empty()) apply_layer(config, read_config_file(config_file_));
   ConfigLayer command_line;
   for (const auto& [option, text] : given) command_line.push_back(config_option(option, text));
   apply_layer(config, command_line);
-  check_file_options(command_->get_name(),
-                     [&](const std::string& option) { return text_of(option, config); });
+  check_file_options(command_->get_name(), [&](const std::string& option) {
+    return option == kRunInPlaceOfModel ? run : text_of(option, config);
+  });
   return config;
 }
 

@@ -34,7 +34,7 @@ class ConfigOptions {
 
  private:
   using Given = std::vector<std::pair<std::string, std::string>>;  // option, text
-  TrainConfig read_over(TrainConfig config, const Given& given) const;
+  TrainConfig read_over(TrainConfig config, const Given& given, const std::string& run) const;
   bool knows(const ConfigKey& key) const;
   std::string text_of(const std::string& option, const TrainConfig& config) const;
 

@@ -8,6 +8,7 @@
 #include "tessera/base/text.h"
 #include "tessera/config/train_config.h"
 #include "tessera/data/open.h"
+#include "tessera/files/plain_path.h"
 #include "tessera/import/import.h"
 #include "tessera/job/result_file.h"
 
@@ -25,6 +26,7 @@ enum class Role {
   kResult,     // a file of a prediction, or a folder of them with a slash at the end
   kWeights,    // a file, with "best:" before it or not
   kRunFolder,  // a folder with files of fixed names
+  kRunRead,    // the same of a run that is applied
 };
 
 struct FileOption {
@@ -37,6 +39,7 @@ struct FileOption {
 };
 
 constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
+                                       {kRunInPlaceOfModel, Role::kRunRead},
                                        {"--config", Role::kInput},
                                        {"--init-weights", Role::kInput},
                                        {"--weights", Role::kInput},
@@ -62,14 +65,6 @@ constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
                                        {"--svg", Role::kOutput},
                                        {"--run", Role::kRunFolder}};
 
-/// With links followed and dots taken away. A path that cannot be followed stays as it is: opening
-/// it will say why.
-fs::path plain(const std::string& path) {
-  std::error_code error;
-  const fs::path found = fs::weakly_canonical(fs::absolute(path, error), error);
-  return error ? fs::path(path).lexically_normal() : found;
-}
-
 struct NamedFile {
   std::string option;
   std::string text;  // as it was given
@@ -83,7 +78,7 @@ struct Files {
 
 void add_input(const std::string& option, const std::string& text, Files* files) {
   if (std::error_code error; fs::exists(text, error))
-    files->read.push_back({option, text, plain(text)});
+    files->read.push_back({option, text, plain_path(text)});
 }
 
 void add(const FileOption& entry, const std::string& text, Files* files) {
@@ -95,7 +90,7 @@ void add(const FileOption& entry, const std::string& text, Files* files) {
       for (const std::string& path : split_text(text, ',')) add_input(option, path, files);
       return;
     case Role::kModel:
-      if (names_a_file(text)) files->read.push_back({option, text, plain(text)});
+      if (names_a_file(text)) files->read.push_back({option, text, plain_path(text)});
       return;
     case Role::kData:
       for (const std::string& path : paths_in_spec(text)) add_input(option, path, files);
@@ -103,15 +98,20 @@ void add(const FileOption& entry, const std::string& text, Files* files) {
     case Role::kOutput:
     case Role::kResult:
     case Role::kWeights:
-      files->written.push_back({option, text, plain(text)});
+      files->written.push_back({option, text, plain_path(text)});
       return;
-    case Role::kRunFolder:
+    case Role::kRunFolder: {
       for (const char* name : {"run.json", "metrics.csv"}) {
         const std::string file = (fs::path(text) / name).string();
-        files->written.push_back({option, file, plain(file)});
+        files->written.push_back({option, file, plain_path(file)});
       }
       const std::string folder = (fs::path(text) / "checkpoints").string();
-      files->kept.push_back({option, folder, plain(folder)});
+      files->kept.push_back({option, folder, plain_path(folder)});
+      return;
+    }
+    case Role::kRunRead:
+      for (const char* name : {"run.json", "metrics.csv", "checkpoints"})
+        add_input("MODEL", (fs::path(text) / name).string(), files);
       return;
   }
 }
@@ -119,11 +119,6 @@ void add(const FileOption& entry, const std::string& text, Files* files) {
 /// The file that an option names.
 std::string file_in(const FileOption& entry, const std::string& text) {
   return entry.role == Role::kWeights ? weights_target(text).path : text;
-}
-
-bool lies_in(const fs::path& file, const fs::path& folder) {
-  const fs::path relative = file.lexically_relative(folder);
-  return !relative.empty() && *relative.begin() != "..";
 }
 
 void check_written(const NamedFile& file, const Files& files) {

@@ -12,6 +12,9 @@ namespace tessera::cli {
 /// What an option was given; empty where it was not, or the command has no such option.
 using TextOfOption = std::function<std::string(const std::string& option)>;
 
+/// An option of no command: the folder of a run that was given in place of a model.
+inline constexpr const char* kRunInPlaceOfModel = "RUN";
+
 /// As the command line says.
 std::string given_text(const CLI::App& command, const std::string& option);
 

@@ -5,6 +5,7 @@
 
 #include "tessera/base/quantity.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/file_options.h"
 #include "tessera/config/config_keys.h"
@@ -57,10 +58,10 @@ DrawingOptions drawing_options(const Options& options, const Graph& graph,
                                const GraphProfile& profiled) {
   DrawingOptions drawing;
   drawing.title = options.source.model;
-  drawing.subtitle = fmt::format("input {}, {} operators, {} parameters, {} forward",
-                                 to_string(graph.type(graph.inputs()[0])), graph.nodes().size(),
-                                 format_count(static_cast<double>(profiled.parameters)),
-                                 format_flops(profiled.flops));
+  drawing.subtitle = fmt::format(
+      "input {}, {}, {} parameters, {} forward", to_string(graph.type(graph.inputs()[0])),
+      counted(std::ssize(graph.nodes()), "operator"),
+      format_count(static_cast<double>(profiled.parameters)), format_flops(profiled.flops));
   if (!options.plan_file.empty()) colour_by_stage(graph, options.plan_file, &drawing);
   return drawing;
 }

@@ -37,7 +37,7 @@ struct Options {
 };
 
 /// `option` asks for a drawing of the first sample.
-void check_drawing(const char* option, const Options& options, const Dataset& data,
+void check_drawing(const std::string& option, const Options& options, const Dataset& data,
                    const Graph& graph) {
   check_png_support();
   if (options.request.classes.empty())
@@ -140,8 +140,12 @@ int run(Options options) {
   config.channels_last = config.channels_last || options.channels_last;
   const Job job = resolve_job(config);
   const AppliedData data = open_applied_data(config, job.graph(), read.run);
-  if (!options.picture.empty()) check_drawing("--picture", options, *data.own, job.graph());
-  if (!options.overlay.empty()) check_drawing("--overlay", options, *data.own, job.graph());
+  for (const auto& [option, path] :
+       {std::pair("--picture", options.picture), std::pair("--overlay", options.overlay)}) {
+    if (path.empty()) continue;
+    check_drawing(option, options, *data.own, job.graph());
+    options.request.drawings.push_back({option, path});
+  }
   predict(config, data, options.request);
   if (is_secondary_process()) return kOk;
   draw(options, job, data);

@@ -56,7 +56,8 @@ class Dataset {
   virtual Shape image_shape_of(int64_t /*sample*/) const { return image_shape(); }
   /// What messages and files of predictions call a sample: the stem of its file.
   virtual std::string name_of(int64_t sample) const { return std::to_string(sample); }
-  /// The paths of all that is read for a sample, the image's first; empty where it is made up.
+  /// What it is read from, the image's first: files, or folders with files of one image; none where
+  /// it is made up.
   virtual std::vector<std::string> files_of(int64_t /*sample*/) const { return {}; }
   /// Where it lies in the world.
   virtual ImageFrame frame_of(int64_t /*sample*/) const { return {}; }

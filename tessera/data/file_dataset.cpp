@@ -27,12 +27,7 @@ class FileDataset final : public Dataset {
   std::string name_of(int64_t sample) const override {
     return samples_per_file_ > 1 ? std::to_string(sample) : entry_of(sample).name;
   }
-  std::vector<std::string> files_of(int64_t sample) const override {
-    std::vector<std::string> files = entry_of(sample).images;
-    if (const std::string& target = entry_of(sample).target; !target.empty())
-      files.push_back(target);
-    return files;
-  }
+  std::vector<std::string> files_of(int64_t sample) const override;
   ImageFrame frame_of(int64_t sample) const override { return header_of(sample).frame; }
   std::set<PixelType> pixel_types() const override { return pixel_types_; }
   bool has_targets() const override { return source_ != Source::kNone; }
@@ -111,6 +106,13 @@ FileDataset::FileDataset(SampleList list, SetForm form, const FileOptions& optio
     throw_error<InvalidInput>("[data] {}: values={} is for labels, and the targets are numbers",
                               list_.source, options_.values);
   find_values();
+}
+
+std::vector<std::string> FileDataset::files_of(int64_t sample) const {
+  const ListedSample& entry = entry_of(sample);
+  std::vector<std::string> files = entry.images;
+  if (!entry.target.empty()) files.push_back(entry.target);
+  return files;
 }
 
 /// Samples for tests may lack targets, all others have them or none has.

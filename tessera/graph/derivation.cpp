@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
@@ -44,7 +45,8 @@ int64_t number_of(const WeightStep& step, size_t index) {
 int64_t axis_number(const WeightStep& step, const at::Tensor& x) {
   const int64_t axis = number_of(step, 0);
   if (axis < 0 || axis >= x.dim())
-    throw_error<InvalidInput>("axis {} of a weight with {} axes", axis, x.dim());
+    throw_error<InvalidInput>("axis {} of a weight with {}", axis,
+                              counted(x.dim(), "axis", "axes"));
   return axis;
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 
@@ -17,8 +18,8 @@ Ratio Ratio::of(int64_t num, int64_t den) {
 ValueType ValueType::image(const Shape& shape) {
   if (shape.size() < 3 || shape.size() > 5)
     throw_error<InvalidInput>(
-        "[input] {} has {} axes; give batch x channels x 1 to 3 spatial sizes, such as 1x3x512x512",
-        tessera::to_string(shape), shape.size());
+        "[input] {} has {}; give batch x channels x 1 to 3 spatial sizes, such as 1x3x512x512",
+        tessera::to_string(shape), counted(std::ssize(shape), "axis", "axes"));
   ValueType type;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] < 1)

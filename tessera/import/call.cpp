@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tessera/base/text.h"
 #include "tessera/import/arrange.h"
 #include "tessera/import/repeat.h"
 #include "tessera/import/source_place.h"
@@ -74,7 +75,7 @@ ValueId Call::image(TensorSymbol& tensor) {
 
 int Call::wrap_axis(int64_t axis, int num_axes) const {
   if (axis < -num_axes || axis >= num_axes)
-    refuse(fmt::format("axis {} of a tensor with {} axes", axis, num_axes));
+    refuse(fmt::format("axis {} of a tensor with {}", axis, counted(num_axes, "axis", "axes")));
   return static_cast<int>(axis < 0 ? axis + num_axes : axis);
 }
 

@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/import/archive.h"
 #include "tessera/import/arrange.h"
 #include "tessera/import/call.h"
@@ -153,8 +154,8 @@ bool Interpreter::run_structure(const Node& node) {
     bind(node, 0, dict);
   } else if (node.kind() == prim::TupleUnpack || node.kind() == prim::ListUnpack) {
     if (items().size() != node.outputs().size())
-      refuse(node, fmt::format("{} values are unpacked into {} names", items().size(),
-                               node.outputs().size()));
+      refuse(node, fmt::format("it unpacks {} into {}", counted(std::ssize(items()), "value"),
+                               counted(static_cast<int64_t>(node.outputs().size()), "name")));
     bind_all(node, items());
   } else if (node.kind() == prim::unchecked_cast ||
              node.kind() == prim::unchecked_unwrap_optional) {

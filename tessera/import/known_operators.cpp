@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 /// TorchScript's own implementation computes these, on numbers, short strings and small constant
-/// tensors; none of them has side effects, and none makes something large of small arguments.
+/// tensors. None of them has side effects but those that write into their first operand (is_fresh).
 const std::set<std::string>& computed_here() {
   static const std::set<std::string> names{"aten::Bool",
                                            "aten::Float",
@@ -32,6 +32,8 @@ const std::set<std::string>& computed_here() {
                                            "aten::any",
                                            "aten::as_tensor",
                                            "aten::cat",
+                                           "aten::concat",
+                                           "aten::concatenate",
                                            "aten::count",
                                            "aten::index",
                                            "aten::prod",
@@ -145,21 +147,63 @@ bool is_small(const c10::IValue& value) {
   return true;
 }
 
+/// Together with the axes of size 1 that grow: [n, 1] and [1, n] give n * n.
+int64_t broadcast_volume(const std::vector<at::Tensor>& tensors) {
+  std::vector<int64_t> shape;
+  for (const at::Tensor& tensor : tensors) {
+    const int64_t further = tensor.dim() - std::ssize(shape);
+    shape.insert(shape.begin(), std::max<int64_t>(further, 0), 1);
+    for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
+      int64_t& size = shape[shape.size() - static_cast<size_t>(tensor.dim() - axis)];
+      size = std::max(size, tensor.size(axis));
+    }
+  }
+  int64_t volume = 1;
+  for (int64_t size : shape)
+    volume = std::min(volume, kMostKnownElements + 1) * std::min(size, kMostKnownElements + 1);
+  return volume;
+}
+
+std::vector<at::Tensor> tensors_among(c10::ArrayRef<c10::IValue> values) {
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& value : values)
+    if (value.isTensor() && value.toTensor().defined()) tensors.push_back(value.toTensor());
+  return tensors;
+}
+
+/// Whether a few small operands give a small result, asked before memory is taken for it. Those
+/// that join a list of tensors give no more than the list has.
+bool gives_little(const std::string& op, const std::vector<c10::IValue>& operands) {
+  const std::vector<at::Tensor> tensors = tensors_among(operands);
+  if (op != "aten::index") return broadcast_volume(tensors) <= kMostKnownElements;
+  // The axes that are indexed become those of the indices, the others stay.
+  const auto indices = operands[1].toListRef();
+  int64_t volume = broadcast_volume(tensors_among(indices));
+  for (int64_t axis = 0; axis < tensors[0].dim(); ++axis)
+    if (axis >= std::ssize(indices) || indices[axis].isNone())
+      volume = std::min(volume, kMostKnownElements + 1) * tensors[0].size(axis);
+  return volume <= kMostKnownElements;
+}
+
 bool takes_type(const std::string& op) {
   return op == "aten::tensor" || op == "aten::as_tensor" || op == "aten::to" ||
          op == "aten::zeros_like" || op == "aten::ones_like" || op == "aten::full_like";
 }
 
-/// Whether a tensor was made by the code itself, and may be changed in place: not an attribute, or
-/// a view of one.
+/// Whether a tensor was made by the code itself, and may be changed in place: not an attribute, a
+/// view of one, or one out of a list.
 bool is_fresh(const torch::jit::Node& maker) {
   static const std::set<std::string> views{
-      "aten::view",     "aten::reshape",   "aten::unsqueeze", "aten::squeeze", "aten::to",
-      "aten::detach",   "aten::flatten",   "aten::permute",   "aten::select",  "aten::slice",
-      "aten::swapaxes", "aten::transpose", "aten::expand",    "aten::t",       "aten::contiguous"};
-  if (views.contains(maker.kind().toQualString())) return is_fresh(*maker.inputs()[0]->node());
-  return maker.kind() == c10::prim::NumToTensor ||
-         (maker.kind().is_aten() && maker.kind() != c10::aten::__getitem__);
+      "aten::view",   "aten::reshape", "aten::unsqueeze",  "aten::squeeze",
+      "aten::to",     "aten::detach",  "aten::flatten",    "aten::permute",
+      "aten::select", "aten::slice",   "aten::swapaxes",   "aten::transpose",
+      "aten::expand", "aten::t",       "aten::contiguous", "aten::as_tensor"};
+  static const std::set<std::string> takers{"aten::__getitem__", "aten::pop"};
+  const std::string op = maker.kind().toQualString();
+  const bool of_tensor =
+      !maker.inputs().empty() && maker.inputs()[0]->type()->isSubtypeOf(*c10::TensorType::get());
+  if (views.contains(op) && of_tensor) return is_fresh(*maker.inputs()[0]->node());
+  return maker.kind() == c10::prim::NumToTensor || (maker.kind().is_aten() && !takers.contains(op));
 }
 
 }  // namespace
@@ -208,6 +252,7 @@ std::optional<std::vector<Symbol>> run_known(const torch::jit::Node& node,
     stack.push_back(*value);
   }
   if (op.starts_with("aten::mul") && has_text) return std::nullopt;  // "a" * 10**12
+  if (!gives_little(op, stack)) return std::nullopt;
   if (!node.maybeOperator()) return std::nullopt;
   if (op.ends_with("_") && !op.ends_with("__") && !is_fresh(*node.inputs()[0]->node()))
     return std::nullopt;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "tessera/base/text.h"
 #include "tessera/import/arrange.h"
 #include "tessera/import/operators.h"
 #include "tessera/ops/conv/convolution.h"
@@ -37,8 +38,8 @@ Symbols import_convolution_with(Call& call, ConvolutionOptions options,
   options.bias = call.has("bias");
   const int64_t channels = call.type(x).channels();
   if (options.groups < 1 || weight.view[1] * options.groups != channels)
-    call.refuse(fmt::format("the weight {} takes {} channels, the input has {}", weight.name,
-                            weight.view[1] * options.groups, channels));
+    call.refuse(fmt::format("the weight {} takes {}, the input has {}", weight.name,
+                            counted(weight.view[1] * options.groups, "channel"), channels));
   const std::string name =
       call.bind_weights("conv", {{"weight", weight}, {"bias", call.weight("bias")}});
   return call.result(convolution(call.graph(), x, name, options));
@@ -81,8 +82,8 @@ Symbols import_transposed(Call& call) {
   options.kernel = kernel_of(weight);
   options.bias = call.has("bias");
   if (weight.view[0] != call.type(x).channels())
-    call.refuse(fmt::format("the weight {} takes {} channels, the input has {}", weight.name,
-                            weight.view[0], call.type(x).channels()));
+    call.refuse(fmt::format("the weight {} takes {}, the input has {}", weight.name,
+                            counted(weight.view[0], "channel"), call.type(x).channels()));
   const std::string name =
       call.bind_weights("conv_transpose", {{"weight", weight}, {"bias", call.weight("bias")}});
   return call.result(transposed_convolution(call.graph(), x, name, options));

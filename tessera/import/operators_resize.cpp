@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/text.h"
 #include "tessera/import/operators.h"
 #include "tessera/import/repeat.h"
 #include "tessera/ops/shape/interpolate.h"
@@ -33,7 +34,8 @@ Symbols import_resize(Call& call, InterpolationMode mode) {
   options.scale = scales_of(call, num_spatial);
   for (const size_t count : {options.size.size(), options.scale.size()})
     if (count != 0 && count != static_cast<size_t>(num_spatial))
-      call.refuse(fmt::format("has {} sizes or scales for {} spatial axes", count, num_spatial));
+      call.refuse(fmt::format("has {} sizes or scales for {}", count,
+                              counted(num_spatial, "spatial axis", "spatial axes")));
   if (!options.size.empty() && !options.scale.empty()) {
     // The size was computed from the scale, and coordinates go by the scale.
     const Shape shape = call.type(x).shape();
@@ -71,7 +73,8 @@ Symbols pad_with(Call& call, PadOptions::Mode mode, double value) {
       call.items("pad").empty() ? std::vector<int64_t>{} : call.window_numbers("pad");
   if (pads.size() % 2 != 0) call.refuse("has an odd number of pads");
   if (pads.size() > 2 * order.size())
-    call.refuse(fmt::format("has {} pads for {} axes", pads.size(), order.size()));
+    call.refuse(
+        fmt::format("has {} pads for {}", pads.size(), counted(std::ssize(order), "axis", "axes")));
   const int first = type.first_spatial();
   PadOptions options;
   options.mode = mode;

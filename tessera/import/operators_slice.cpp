@@ -188,8 +188,14 @@ Symbols import_tensor_split(Call& call) {
   if (call.has("indices")) {
     int64_t begin = 0;
     for (int64_t end : call.integers("indices")) {
-      sizes.push_back(clamped(end, whole) - begin);
-      begin = clamped(end, whole);
+      const int64_t at = clamped(end, whole);
+      if (at <= begin)
+        call.refuse(
+            fmt::format("cuts an axis of {} at {} after {}, which gives an empty part; give "
+                        "positions that rise from 1 to {}",
+                        whole, at, begin, whole - 1));
+      sizes.push_back(at - begin);
+      begin = at;
     }
     sizes.push_back(whole - begin);
   } else {

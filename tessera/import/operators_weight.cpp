@@ -222,7 +222,8 @@ std::optional<ExpressionPointer> weight_operand(Call& call, const Symbol& symbol
 }
 
 std::optional<Symbols> run_on_weights(Call& call) {
-  if (call.op() == "aten::cat" || call.op() == "aten::concat") return joined_weights(call);
+  if (call.op() == "aten::cat" || call.op() == "aten::concat" || call.op() == "aten::concatenate")
+    return joined_weights(call);
   bool any_weight = false;
   for (const Symbol& argument : call.arguments()) {
     if (std::holds_alternative<TensorPointer>(argument)) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tessera/base/text.h"
 #include "tessera/import/operators_weight.h"
 #include "tessera/import/weight_memory.h"
 
@@ -11,6 +12,8 @@ namespace {
 using F = WeightFunction;
 
 constexpr int64_t kMostCopiesOfWeight = 1 << 16;
+/// The axis is one of a step's numbers.
+constexpr int64_t kMostPositionsOfWeight = kMostStepNumbers - 1;
 
 /// The code's positions of one axis, at constant indices: the biases of relative positions.
 ExpressionPointer taken_weight(Call& call) {
@@ -30,6 +33,9 @@ ExpressionPointer taken_weight(Call& call) {
           "module or its code holds");
     const int64_t size = x->value.size(static_cast<int64_t>(axis));
     const at::Tensor positions = index->toTensor().to(at::kLong).reshape({-1}).contiguous();
+    if (positions.numel() > kMostPositionsOfWeight)
+      call.refuse(fmt::format("takes {} positions of a weight; Tessera takes up to {}",
+                              positions.numel(), kMostPositionsOfWeight));
     numbers.push_back(static_cast<int64_t>(axis));
     for (int64_t i = 0; i < positions.numel(); ++i) {
       const int64_t position = positions.data_ptr<int64_t>()[i];
@@ -50,7 +56,8 @@ ExpressionPointer repeated_weight(Call& call) {
   const std::vector<int64_t> counts = call.integers("repeats");
   const int64_t further = std::ssize(counts) - x->value.dim();
   if (further < 0)
-    call.refuse(fmt::format("has {} counts for {} axes", counts.size(), x->value.dim()));
+    call.refuse(fmt::format("has {} for {}", counted(std::ssize(counts), "count"),
+                            counted(x->value.dim(), "axis", "axes")));
   Shape shape(static_cast<size_t>(further), 1);
   shape.insert(shape.end(), x->value.sizes().begin(), x->value.sizes().end());
   x = computed(F::kReshape, {x}, shape);
@@ -78,8 +85,12 @@ ExpressionPointer interleaved_weight(Call& call) {
   if (count < 1 || count > kMostCopiesOfWeight)
     call.refuse(
         fmt::format("makes {} copies; give a number from 1 to {}", count, kMostCopiesOfWeight));
+  const int64_t size = x->value.size(axis);
+  if (size > kMostPositionsOfWeight / count)
+    call.refuse(fmt::format("makes {} copies of {} along an axis; Tessera takes up to {} in all",
+                            count, counted(size, "position"), kMostPositionsOfWeight));
   std::vector<int64_t> numbers{axis};
-  for (int64_t i = 0; i < x->value.size(axis); ++i) numbers.insert(numbers.end(), count, i);
+  for (int64_t i = 0; i < size; ++i) numbers.insert(numbers.end(), count, i);
   return computed(F::kTake, {x}, numbers);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/text.h"
 #include "tessera/import/operators.h"
 
 namespace tessera {
@@ -37,8 +38,9 @@ Symbols import_repeat(Call& call) {
   const std::vector<int64_t> counts =
       call.integers(call.op() == "aten::repeat" ? "repeats" : "dims");
   if (counts.size() > num_axes || (call.op() == "aten::repeat" && counts.size() < num_axes))
-    call.refuse(
-        fmt::format("has {} counts for {} axes; give one for each", counts.size(), num_axes));
+    call.refuse(fmt::format("has {} for {}; give one for each",
+                            counted(std::ssize(counts), "count"),
+                            counted(static_cast<int64_t>(num_axes), "axis", "axes")));
   const int first = static_cast<int>(num_axes - counts.size());
   for (size_t i = 0; i < counts.size(); ++i)
     value = copies(call, value, first + static_cast<int>(i), counts[i]);

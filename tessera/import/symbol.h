@@ -48,6 +48,7 @@ struct ComputedSymbol {
   std::shared_ptr<ComputedSymbol> base;  // whose memory it shares; null: it has its own
   std::vector<WeightStep> seen;          // how it sees the base
   std::vector<std::weak_ptr<ComputedSymbol>> views;
+  int64_t num_written = 0;  // elements that writes into parts of it have listed, all together
 };
 
 /// An integer tensor among the module's attributes: batch norm's counter of steps.

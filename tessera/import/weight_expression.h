@@ -6,10 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/plain_data.h"
 #include "tessera/graph/derivation.h"
 #include "tessera/import/symbol.h"
 
 namespace tessera {
+
+/// The numbers of a step are part of the recording, which takes no longer lists.
+inline constexpr int64_t kMostStepNumbers = PlainReader::kMostItems;
 
 struct WeightExpression;
 using ExpressionPointer = std::shared_ptr<const WeightExpression>;

@@ -1,12 +1,13 @@
 #include "tessera/import/weight_memory.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
 
-/// The list of its elements is part of the recording.
-constexpr int64_t kMostWritten = 1 << 22;
+/// Each write into a part lists all elements of the whole, and the lists are part of the recording.
+constexpr int64_t kMostListed = 1 << 24;
 
 ExpressionPointer seen_by(ExpressionPointer x, const std::vector<WeightStep>& steps) {
   for (const WeightStep& step : steps) x = computed(step.function, {x}, step.numbers);
@@ -17,10 +18,10 @@ ExpressionPointer seen_by(ExpressionPointer x, const std::vector<WeightStep>& st
 ExpressionPointer with_part(const ExpressionPointer& whole, const std::vector<WeightStep>& seen,
                             const ExpressionPointer& part) {
   const int64_t count = whole->value.numel();
-  if (count > kMostWritten)
+  if (count >= kMostStepNumbers)
     throw_error<InvalidInput>(
         "writes into a part of a weight of {} elements; Tessera takes up to {}", count,
-        kMostWritten);
+        kMostStepNumbers - 1);
   at::Tensor places = at::arange(count, at::kLong).reshape(whole->value.sizes());
   for (const WeightStep& step : seen) places = apply_step(step, {places});
   places = places.reshape({-1}).contiguous();
@@ -70,7 +71,18 @@ void write_weight(const ComputedPointer& x, ExpressionPointer value) {
   if (value->value.sizes() != x->expression->value.sizes())
     value = computed(WeightFunction::kExpand, {value}, x->expression->value.sizes().vec());
   const ComputedPointer base = x->base ? x->base : x;
-  base->expression = x->base ? with_part(base->expression, x->seen, value) : value;
+  if (x->base) {
+    const int64_t count = base->expression->value.numel();
+    base->num_written += count;
+    if (base->num_written > kMostListed)
+      throw_error<InvalidInput>(
+          "writes {} into parts of a weight of {} elements; Tessera takes up to {} elements times "
+          "writes; compute the parts and join them by torch.cat",
+          counted(base->num_written / count, "time"), count, kMostListed);
+    base->expression = with_part(base->expression, x->seen, value);
+  } else {
+    base->expression = value;
+  }
   for (const auto& view : base->views)
     if (const ComputedPointer other = view.lock())
       other->expression = seen_by(base->expression, other->seen);

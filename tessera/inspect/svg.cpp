@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/text.h"
 #include "tessera/inspect/graph_layout.h"
 #include "tessera/inspect/text.h"
 
@@ -223,7 +224,7 @@ class SvgWriter {
     if (!shape_of(node).empty()) title += "\n" + shape_of(node);
     int64_t parameters = 0;
     for (ParameterId id : node.parameters) parameters += graph_.parameters()[id].numel();
-    if (parameters > 0) title += fmt::format("\n{} parameters", parameters);
+    if (parameters > 0) title += "\n" + counted(parameters, "parameter");
     return title;
   }
 

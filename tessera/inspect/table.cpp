@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tessera/base/quantity.h"
+#include "tessera/base/text.h"
 #include "tessera/inspect/text.h"
 
 namespace tessera {
@@ -137,9 +138,10 @@ std::string kind_tables(const GraphProfile& profile) {
 std::string totals(const GraphProfile& profile) {
   const auto count = [](int64_t n) { return format_count(static_cast<double>(n)); };
   std::string text = fmt::format(
-      "\n{} operators, {} forward, {} of outputs\n{} parameters ({}), {} of them trainable",
-      profile.operators.size(), format_flops(profile.flops), format_bytes(profile.output_bytes),
-      count(profile.parameters), format_bytes(profile.parameter_bytes),
+      "\n{}, {} forward, {} of outputs\n{} parameters ({}), {} of them trainable",
+      counted(std::ssize(profile.operators), "operator"), format_flops(profile.flops),
+      format_bytes(profile.output_bytes), count(profile.parameters),
+      format_bytes(profile.parameter_bytes),
       profile.trainable_parameters == profile.parameters ? "all"
                                                          : count(profile.trainable_parameters));
   if (profile.buffer_bytes > 0)

@@ -72,17 +72,17 @@ void ImagePredictor::run_batch(int64_t batch, const TakePrediction& take,
 
 void ImagePredictor::run_batch_with_maps(int64_t batch, const TakePrediction& take,
                                          const TakeLabelMap& take_map) {
-  LabelMaps maps(with_first(batch_size(), Shape(shape_.begin() + 1, shape_.end())), transport_);
+  LabelMaps maps(Shape(shape_.begin() + 1, shape_.end()), transport_);
   run_batch(
       batch,
       [&](int64_t number, const Box& box, const PredictedBox& predicted) {
         maps.add(classes_of(predicted));
         take(number, box, predicted);
       },
-      [&](const std::vector<Piece>& kept) { maps.collect(kept); });
-  if (transport_.rank() != 0) return;
+      [&](const std::vector<Piece>& kept) { maps.note_window(kept); });
   for (int64_t entry = 0; entry < samples_in(batch); ++entry)
-    take_map(batch * batch_size() + entry, maps.of(entry));
+    if (const at::Tensor map = maps.collect(entry); map.defined())
+      take_map(batch * batch_size() + entry, map);
 }
 
 /// The image's own grid in strips, which the ranks take in turns.

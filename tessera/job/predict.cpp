@@ -11,6 +11,7 @@
 #include "tessera/job/image_predictor.h"
 #include "tessera/job/prediction_results.h"
 #include "tessera/job/sized_job.h"
+#include "tessera/job/written_files.h"
 #include "tessera/train/components.h"
 #include "tessera/train/training_job.h"
 
@@ -119,13 +120,30 @@ void check_label_maps(const PredictRequest& request, const Shape& output) {
         to_string(Shape(output.begin() + 1, output.end())), pixels, kMostLabelsHeld);
 }
 
+/// Images of one size, and how they are seen.
+struct SizedPrediction {
+  AppliedData data;
+  WindowedJob seen;
+};
+
+/// Whatever will be written is known before anything is computed.
+void check_results(const Dataset& data, const std::vector<SizedPrediction>& parts,
+                   const PredictRequest& request) {
+  std::vector<WrittenFile> files = request.drawings;
+  for (const auto& [samples, seen] : parts) {
+    const ResultPlace place = result_place(seen.job, samples, seen.windows, request);
+    check_label_maps(request, place.shape);
+    const std::vector<WrittenFile> results = files_of_results(place);
+    files.insert(files.end(), results.begin(), results.end());
+  }
+  check_images_stay(data, files);
+}
+
 void predict_size(const Job& job, const std::vector<ImageWindow>& windows, const AppliedData& data,
                   const PredictRequest& request) {
   const Lowering lowering = lower_prediction(job.graph(), job.plan, job.real);
   forecast_within_limits(job, lowering, where_ranks_live(job));
   const Applied applied{job, lowering, data, windows, result_place(job, data, windows, request)};
-  check_label_maps(request, applied.place.shape);
-  check_data_stays(applied.place);
   run_on_ranks(job.plan.num_ranks(), job.launch,
                [&](Transport& transport) { predict_rank(applied, transport); });
 }
@@ -167,6 +185,8 @@ void predict(const Job& job, const Dataset& data, const PredictRequest& request)
   check_request(job, request);
   check_files(data, groups_by_size(applied), request);
   check_image_shape(job.graph(), data);
+  const SizedPrediction whole{applied, {job, {}}};
+  check_results(data, {whole}, request);
   predict_size(job, {}, applied, request);
 }
 
@@ -175,11 +195,12 @@ void predict(const JobConfig& config, const AppliedData& data, const PredictRequ
   check_request(own, request);
   const std::vector<SizeGroup> groups = groups_by_size(data);
   check_files(*data.own, groups, request);
-  for (const SizeGroup& group : groups) {
-    const AppliedData samples = data.of(group.samples);
-    const WindowedJob sized = prediction_for_size(config, own, group.image_shape, request.window);
-    predict_size(sized.job, sized.windows, samples, request);
-  }
+  std::vector<SizedPrediction> parts;
+  for (const SizeGroup& group : groups)
+    parts.push_back({data.of(group.samples),
+                     prediction_for_size(config, own, group.image_shape, request.window)});
+  check_results(*data.own, parts, request);
+  for (const auto& [samples, seen] : parts) predict_size(seen.job, seen.windows, samples, request);
 }
 
 void predict(const JobConfig& config, const Dataset& data, const PredictRequest& request) {

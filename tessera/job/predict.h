@@ -6,10 +6,12 @@
 //   predict(job, *data, {.weights = "run/weights.safetensors", .classes = "classes.npy"});
 
 #include <string>
+#include <vector>
 
 #include "tessera/data/dataset.h"
 #include "tessera/job/applied_data.h"
 #include "tessera/job/job.h"
+#include "tessera/job/written_files.h"
 
 namespace tessera {
 
@@ -26,6 +28,8 @@ struct PredictRequest {
   /// first, or numbers with commas between them; empty: none.
   std::string largest_component = {};
   Shape window = {};  // the largest part of an image seen at once; empty: as memory has it
+  /// What the caller will write beside the results: no file of the data, and none of the results.
+  std::vector<WrittenFile> drawings = {};
 };
 
 /// One size of images, that of the job. Runs on the job's ranks (see run.h). Labels of the data set

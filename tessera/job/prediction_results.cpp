@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "tessera/base/error.h"
 #include "tessera/job/image_predictor.h"
@@ -92,21 +91,15 @@ std::string class_map_file(const ResultPlace& place, int64_t sample) {
   return file_of_sample(place, kinds_of(place).front(), sample);
 }
 
-void check_data_stays(const ResultPlace& place) {
-  namespace fs = std::filesystem;
-  std::set<fs::path> read;
-  std::error_code ignored;
-  for (int64_t sample = 0; sample < place.images.size(); ++sample)
-    for (const std::string& file : place.images.files_of(sample))
-      read.insert(fs::weakly_canonical(file, ignored));
-  for (const ResultKind& kind : kinds_of(place))
-    for (int64_t sample = 0; sample < place.images.size() && names_a_folder(kind.path); ++sample) {
-      const std::string file = file_of_sample(place, kind, sample);
-      if (read.contains(fs::weakly_canonical(file, ignored)))
-        throw_error<InvalidInput>(
-            "[{}] {} belongs to the data and would be overwritten; give another folder",
-            kind.option, file);
-    }
+std::vector<WrittenFile> files_of_results(const ResultPlace& place) {
+  std::vector<WrittenFile> files;
+  for (const ResultKind& kind : kinds_of(place)) {
+    if (kind.path.empty()) continue;
+    const int64_t count = names_a_folder(kind.path) ? place.images.size() : 1;
+    for (int64_t sample = 0; sample < count; ++sample)
+      files.push_back({kind.option, file_of_sample(place, kind, sample)});
+  }
+  return files;
 }
 
 }  // namespace tessera

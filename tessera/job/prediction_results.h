@@ -8,6 +8,7 @@
 #include "tessera/data/dataset.h"
 #include "tessera/job/predict.h"
 #include "tessera/job/result_file.h"
+#include "tessera/job/written_files.h"
 #include "tessera/train/predictor.h"
 
 namespace tessera {
@@ -51,7 +52,7 @@ class PredictionResults {
 /// The file that the class map of a sample is written to.
 std::string class_map_file(const ResultPlace& place, int64_t sample);
 
-/// Throws InvalidInput where a result would take the place of a file of the data.
-void check_data_stays(const ResultPlace& place);
+/// The files of all results that are wanted.
+std::vector<WrittenFile> files_of_results(const ResultPlace& place);
 
 }  // namespace tessera

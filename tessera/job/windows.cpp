@@ -6,9 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/free_memory.h"
-#include "tessera/graph/transform.h"
 #include "tessera/job/forecast.h"
-#include "tessera/lower/inference.h"
 
 namespace tessera {
 namespace {
@@ -17,8 +15,6 @@ Shape space_of(const ValueType& type) {
   const Shape shape = type.shape();
   return Shape(shape.begin() + type.first_spatial(), shape.end());
 }
-
-Graph applied_graph(const Graph& graph) { return prune(for_inference(graph), Losses::kDrop); }
 
 /// Where a window that begins at `begin` (per spatial axis of the image) begins in a value.
 Box moved_into_image(Box box, const ValueType& type, const Shape& begin) {
@@ -286,7 +282,7 @@ bool prediction_fits(const Job& job, std::string* reason) {
 WindowedJob choose_windows(const Job& whole, const Shape& most,
                            const std::function<Job(const Shape&)>& job_for) {
   const ValueType& input = whole.graph().type(whole.graph().inputs()[0]);
-  const Graph applied = applied_graph(whole.graph());
+  const Graph applied = graph_for_prediction(whole.graph());
   const Shape image = space_of(input), steps = window_steps(applied);
   std::string shortage,
       fault = fmt::format(
@@ -302,7 +298,7 @@ WindowedJob choose_windows(const Job& whole, const Shape& most,
     image_shape.insert(image_shape.begin(), input.channels());
     try {
       Job job = job_for(image_shape);
-      std::vector<ImageWindow> windows = exact_windows(applied, applied_graph(job.graph()));
+      std::vector<ImageWindow> windows = exact_windows(applied, graph_for_prediction(job.graph()));
       if (!prediction_fits(job, &shortage)) continue;
       if (fits_with_copies(job)) return {std::move(job), std::move(windows)};
       if (!fitting) fitting = WindowedJob{std::move(job), std::move(windows)};

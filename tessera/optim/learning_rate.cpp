@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
@@ -42,8 +43,9 @@ void check(const LearningRateOptions& options) {
   check_within("final_div_factor", options.final_div_factor, 1, kHuge);
   if (options.warmup_steps >= options.total_steps)
     throw_error<InvalidInput>(
-        "[schedule] a warm-up of {} steps leaves none of the {} steps of the run; use at most {}",
-        options.warmup_steps, options.total_steps, options.total_steps - 1);
+        "[schedule] a warm-up of {} leaves none of the {} of the run; use at most {}",
+        counted(options.warmup_steps, "step"), counted(options.total_steps, "step"),
+        options.total_steps - 1);
 }
 
 }  // namespace

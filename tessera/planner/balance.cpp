@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/planner/balance_memory.h"
 #include "tessera/planner/balance_sums.h"
 
@@ -30,12 +31,13 @@ int count_segments(const Graph& graph, const Plan& plan, const BalanceOptions& o
   if (chunks < 1)
     throw_error<InvalidInput>("[balance] {} chunks per stage; give at least 1", chunks);
   if (num_nodes < plan.num_stages())
-    throw_error<InvalidInput>("[balance] the network has {} nodes for {} stages; use at most {}",
-                              num_nodes, plan.num_stages(), num_nodes);
+    throw_error<InvalidInput>("[balance] the network has {} for {} stages; use at most {}",
+                              counted(num_nodes, "node"), plan.num_stages(), num_nodes);
   if (num_nodes / plan.num_stages() < chunks)
     throw_error<InvalidInput>(
-        "[balance] the network has {} nodes for {} stages of {} chunks each; use at most {} chunks",
-        num_nodes, plan.num_stages(), chunks, num_nodes / plan.num_stages());
+        "[balance] the network has {} for {} of {} chunks each; use at most {}",
+        counted(num_nodes, "node"), counted(plan.num_stages(), "stage"), chunks,
+        num_nodes / plan.num_stages());
   return plan.num_stages() * chunks;
 }
 

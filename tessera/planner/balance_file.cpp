@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
 #include "tessera/planner/balance.h"
@@ -30,8 +31,8 @@ Json parse_lists(const std::string& text, int num_stages) {
         "it is not a list of one list per stage; write it as "
         "[[\"enc1.*\"], [\"*\"]]");
   if (static_cast<int>(lists.size()) != num_stages)
-    throw_error<InvalidInput>("there are {} lists of nodes for {} stages; give {}", lists.size(),
-                              num_stages, num_stages);
+    throw_error<InvalidInput>("{} of nodes for {}; give {}", counted(std::ssize(lists), "list"),
+                              counted(num_stages, "stage"), num_stages);
   return lists;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/proof/judgement.h"
 #include "tessera/proof/oracle.h"
 #include "tessera/proof/patience.h"
@@ -22,8 +23,8 @@ void check_options(const Graph& graph, const VerifyOptions& options) {
     throw_error<InvalidInput>("[verify] {} steps; use at least 1", options.steps);
   if (options.inputs.empty()) return;
   if (options.inputs.size() != graph.inputs().size())
-    throw_error<InvalidInput>("[verify] {} inputs are given, the graph has {}",
-                              options.inputs.size(), graph.inputs().size());
+    throw_error<InvalidInput>("[verify] given {}, the graph has {}",
+                              counted(std::ssize(options.inputs), "input"), graph.inputs().size());
   for (size_t i = 0; i < options.inputs.size(); ++i)
     if (const Value& value = graph.value(graph.inputs()[i]);
         options.inputs[i].sizes() != value.type.shape())

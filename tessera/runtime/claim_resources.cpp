@@ -14,6 +14,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/free_memory.h"
 #include "tessera/base/quantity.h"
+#include "tessera/base/text.h"
 
 namespace tessera {
 namespace {
@@ -40,9 +41,9 @@ void try_threads(int count) {
   everyone.count_down(count - started + 1);
   if (failed != 0)
     throw_error<OutOfMemory>(
-        "[threads] {} of {} threads can be started: {}; use fewer --workers or --threads, or raise "
+        "[threads] {} of {} can be started: {}; use fewer --workers or --threads, or raise "
         "the limit (ulimit -u, ulimit -v, or the container's)",
-        started, count, std::generic_category().message(failed));
+        started, counted(count, "thread"), std::generic_category().message(failed));
 }
 
 /// Each rank has its own thread, those of its kernels, and one that reads ahead. The process has
@@ -101,8 +102,8 @@ int64_t claimed_bytes(int ranks, int threads_per_rank) {
 void claim_resources(int ranks, int threads_per_rank) {
   if (threads_per_rank > most_useful_threads())
     throw_error<InvalidInput>(
-        "[--threads] {} threads per worker are of no use on {} cores; use at most {}",
-        threads_per_rank, std::thread::hardware_concurrency(), most_useful_threads());
+        "[--threads] {} threads per worker are of no use on {}; use at most {}", threads_per_rank,
+        counted(std::thread::hardware_concurrency(), "core"), most_useful_threads());
   const bool is_limited = free_address_space() != std::numeric_limits<int64_t>::max();
   if (is_limited) mallopt(M_ARENA_MAX, 1);  // each thread's own would take 64 MiB or more
   try_threads(num_threads(ranks, threads_per_rank));

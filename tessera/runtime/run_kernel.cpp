@@ -28,6 +28,17 @@ void call(const Op& op, Phase phase, KernelArgs* args) {
   TESSERA_CHECK(false, "{} is not a kernel of a piece", to_string(phase));
 }
 
+/// Where the results of a kernel of a piece go.
+std::vector<const void*> places_of_results(const KernelArgs& args) {
+  std::vector<const void*> places;
+  const auto add = [&](const at::Tensor& tensor) {
+    places.push_back(tensor.defined() ? tensor.unsafeGetTensorImpl()->data() : nullptr);
+  };
+  add(args.output.tensor);
+  for (const Operand& grad : args.grad_inputs) add(grad.tensor);
+  return places;
+}
+
 }  // namespace
 
 void Executor::execute(const Run& run) {
@@ -45,7 +56,12 @@ void Executor::execute(const Run& run) {
 void Executor::run_kernel(const Run& run, KernelArgs* args) {
   const int64_t before = account_.live();
   account_.reset_peak();
+  const std::vector<const void*> places = places_of_results(*args);
   call(*graph_.node(run.node).op, run.phase, args);
+  TESSERA_CHECK(places_of_results(*args) == places,
+                "{}: {} puts a tensor in the place of the one that it was given; it must write that "
+                "one",
+                *args->name, to_string(run.phase));
   memory_.peak_workspace_bytes = std::max(memory_.peak_workspace_bytes, account_.peak() - before);
 }
 

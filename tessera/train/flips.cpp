@@ -49,13 +49,14 @@ PieceTensors turn_back(const Layout& layout, int first_spatial, FlippedAxes axes
     const Piece& from = layout.piece(source);
     if (from.box.empty()) continue;
     const Box box = mirrored(from.box, layout.global_shape(), first_spatial, axes);
+    const at::Tensor whole =
+        from.rank == rank ? turned(own.at(source), first_spatial, axes) : at::Tensor();
     for (int target : layout.pieces_meeting(box)) {
       const Piece& to = layout.piece(target);
       const Box shared = intersect(box, to.box);
       if (from.rank != rank && to.rank != rank) continue;
       at::Tensor part;
-      if (from.rank == rank)
-        part = Operand{turned(own.at(source), first_spatial, axes), box}.view(shared);
+      if (from.rank == rank) part = Operand{whole, box}.view(shared);
       if (from.rank == to.rank) {
         Operand{result.at(target), to.box}.view(shared).copy_(part);
       } else if (from.rank == rank) {

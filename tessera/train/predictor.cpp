@@ -28,6 +28,18 @@ ImageWindow whole_image(const Graph& graph) {
   return {space(graph.type(graph.inputs()[0])), space(graph.type(graph.outputs()[0]))};
 }
 
+at::Tensor probabilities_of(const at::Tensor& logits) {
+  return logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
+}
+
+void add_probabilities(const PieceTensors& logits, PieceTensors* sums) {
+  for (const auto& [piece, tensor] : logits) {
+    const at::Tensor probabilities = probabilities_of(tensor);
+    if (const auto [sum, is_new] = sums->try_emplace(piece, probabilities); !is_new)
+      sum->second.add_(probabilities);
+  }
+}
+
 void add(PieceTensors* sums, const PieceTensors& parts) {
   for (const auto& [piece, tensor] : parts) sums->at(piece).add_(tensor);
 }
@@ -38,16 +50,16 @@ void divide(PieceTensors* sums, double by) {
 
 }  // namespace
 
+Graph graph_for_prediction(const Graph& graph) {
+  return prune(for_inference(graph), Losses::kDrop);
+}
+
 Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real) {
   LowerOptions options;
   options.step = StepKind::kForward;
   options.keep_outputs = true;
   options.real = real;
-  return Lowering(prune(for_inference(graph), Losses::kDrop), plan, options);
-}
-
-at::Tensor probabilities_of(const at::Tensor& logits) {
-  return logits.size(1) == 1 ? at::sigmoid(logits) : at::softmax(logits, 1);
+  return Lowering(graph_for_prediction(graph), plan, options);
 }
 
 at::Tensor classes_of_logits(const at::Tensor& logits) {
@@ -79,9 +91,9 @@ const Layout& Predictor::output_layout() const {
   return lowering_.step().placed.values[lowering_.graph().outputs()[0]].layout;
 }
 
-/// One pass over the window, turned along `axes`; its outputs turned back.
-Predictor::Outputs Predictor::see(const Dataset& data, int64_t batch, const ImageWindow& window,
-                                  FlippedAxes axes, bool probabilities) {
+/// One pass over the window, turned along `axes`; the output turned back.
+PieceTensors Predictor::see(const Dataset& data, int64_t batch, const ImageWindow& window,
+                            FlippedAxes axes) {
   const Graph& graph = lowering_.graph();
   const Shape input = graph.type(graph.inputs()[0]).shape();
   StepContext context;
@@ -97,34 +109,27 @@ Predictor::Outputs Predictor::see(const Dataset& data, int64_t batch, const Imag
   };
   executor_.run(context);
   const Layout& layout = output_layout();
-  Outputs outputs;
+  PieceTensors raw;
   for (const Result& output : executor_.program().outputs) {
     if (output.value != graph.outputs()[0]) continue;
-    for (int piece : layout.pieces_of(transport_->rank())) {
-      if (!(layout.piece(piece).box == output.view.box)) continue;
-      outputs.raw[piece] = executor_.result(output);
-      if (probabilities) outputs.probabilities[piece] = probabilities_of(outputs.raw[piece]);
-    }
+    for (int piece : layout.pieces_of(transport_->rank()))
+      if (layout.piece(piece).box == output.view.box) raw[piece] = executor_.result(output);
   }
-  if (axes == 0) return outputs;
-  outputs.raw = turn_back(layout, kFirstSpatial, axes, outputs.raw, *transport_);
-  if (probabilities)
-    outputs.probabilities =
-        turn_back(layout, kFirstSpatial, axes, outputs.probabilities, *transport_);
-  return outputs;
+  return axes == 0 ? raw : turn_back(layout, kFirstSpatial, axes, raw, *transport_);
 }
 
 Predictor::Outputs Predictor::see_from_all_sides(const Dataset& data, int64_t batch,
                                                  const ImageWindow& window,
                                                  const PredictOptions& options) {
-  Outputs mean = see(data, batch, window, 0, options.probabilities);
+  Outputs mean{see(data, batch, window, 0), {}};
+  if (options.probabilities) add_probabilities(mean.raw, &mean.probabilities);
   if (!options.flips) return mean;
   for (auto& [piece, tensor] : mean.raw) tensor = tensor.clone();  // the executor's, until it runs
   const FlippedAxes sides = 1u << window.seen.num_axes();
   for (FlippedAxes axes = 1; axes < sides; ++axes) {
-    const Outputs outputs = see(data, batch, window, axes, options.probabilities);
-    add(&mean.raw, outputs.raw);
-    add(&mean.probabilities, outputs.probabilities);
+    const PieceTensors raw = see(data, batch, window, axes);
+    add(&mean.raw, raw);
+    if (options.probabilities) add_probabilities(raw, &mean.probabilities);
   }
   divide(&mean.raw, sides);
   divide(&mean.probabilities, sides);
@@ -161,11 +166,6 @@ void Predictor::run_batch(const Dataset& data, int64_t batch, const PredictOptio
     }
     if (after_window) after_window(all_kept);
   }
-}
-
-void Predictor::run(const Dataset& data, const PredictOptions& options,
-                    const TakePrediction& take) {
-  for (int64_t batch = 0; batch < num_batches(data); ++batch) run_batch(data, batch, options, take);
 }
 
 }  // namespace tessera

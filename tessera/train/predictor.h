@@ -8,7 +8,8 @@
 //   ParameterStore parameters(graph, program.parameters, seed, at::kFloat);
 //   load_weights("w.safetensors", graph, parameters.values());
 //   Predictor predictor(lowering, std::move(program), &parameters, &transport, at::kFloat);
-//   predictor.run(*data, {}, [&](int64_t batch, const Box& box, const PredictedBox& part) { ... });
+//   for (int64_t batch = 0; batch < predictor.num_batches(*data); ++batch)
+//     predictor.run_batch(*data, batch, {}, take);
 
 #include <functional>
 
@@ -47,11 +48,13 @@ using TakePrediction =
 /// Called on all ranks when a window is done, with what each of them has kept of it.
 using AfterWindow = std::function<void(const std::vector<Piece>& kept)>;
 
-/// The forward step of a graph, with running statistics.
+/// The graph that a prediction runs: with running statistics, and without losses.
+Graph graph_for_prediction(const Graph& graph);
+/// Its forward step.
 Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real);
 
-at::Tensor probabilities_of(const at::Tensor& logits);
-/// Of the most probable class; one channel tells two classes apart: yes where it is positive.
+/// The most probable class of each pixel, int64; one channel tells two classes apart: yes where it
+/// is positive, or its probability above a half.
 at::Tensor classes_of_logits(const at::Tensor& logits);
 at::Tensor classes_of_probabilities(const at::Tensor& probabilities);
 
@@ -64,9 +67,7 @@ class Predictor {
   Transport& transport() const { return *transport_; }
   int64_t batch_size() const;
   int64_t num_batches(const Dataset& data) const;
-  /// All batches. Collective over all ranks. Labels are not read.
-  void run(const Dataset& data, const PredictOptions& options, const TakePrediction& take);
-  /// The same of one batch.
+  /// Collective over all ranks. Labels are not read.
   void run_batch(const Dataset& data, int64_t batch, const PredictOptions& options,
                  const TakePrediction& take, const AfterWindow& after_window = {});
 
@@ -74,8 +75,7 @@ class Predictor {
   struct Outputs {
     PieceTensors raw, probabilities;
   };
-  Outputs see(const Dataset& data, int64_t batch, const ImageWindow& window, FlippedAxes axes,
-              bool probabilities);
+  PieceTensors see(const Dataset& data, int64_t batch, const ImageWindow& window, FlippedAxes axes);
   Outputs see_from_all_sides(const Dataset& data, int64_t batch, const ImageWindow& window,
                              const PredictOptions& options);
   const Layout& output_layout() const;

@@ -48,8 +48,8 @@ void check_input(const ModelInfo& model, const Shape& input) {
   const size_t num_axes = static_cast<size_t>(model.num_spatial) + 2;
   if (input.size() != num_axes)
     throw_error<InvalidInput>(
-        "[{}] input {} has {} axes; give {}: batch x channels x {} spatial, such as {}", model.name,
-        to_string(input), input.size(), num_axes, model.num_spatial,
+        "[{}] input {} has {}; give {}: batch x channels x {} spatial, such as {}", model.name,
+        to_string(input), counted(std::ssize(input), "axis", "axes"), num_axes, model.num_spatial,
         to_string(model.default_input));
   for (int64_t size : input)
     if (size < 1)

@@ -63,13 +63,17 @@ TEST_F(PredictCli, ARunIsWhatIsRetyped) {
   EXPECT_EQ(read_all("run.npy"), read_all("other.npy"));
 }
 
-TEST_F(PredictCli, ImagesOfAnotherSizeWithoutLabels) {
-  // One image of 40 x 32, with the header that NumPy writes.
+/// One image of 40 x 32, with the header that NumPy writes.
+void write_image(const std::string& path) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 40, 32), }";
   header.resize(117, ' ');
-  std::ofstream("image.npy", std::ios::binary)
+  std::ofstream(path, std::ios::binary)
       << std::string("\x93NUMPY\x01\x00", 8) << std::string("\x76\x00", 2) << header << '\n'
       << std::string(4 * 40 * 32, '\x3e');
+}
+
+TEST_F(PredictCli, ImagesOfAnotherSizeWithoutLabels) {
+  write_image("image.npy");
   const Outcome outcome = tessera(
       "predict run --images npy:image.npy --output maps/ --probabilities p.npy --flips "
       "--largest-component all");
@@ -152,6 +156,50 @@ TEST_F(PredictCli, ClassesHaveTheNamesOfTheData) {
   EXPECT_NE(csv.find("\nmean,,"), std::string::npos) << csv;
   const Outcome json = tessera("evaluate animal --data folder:animals --json");
   EXPECT_EQ(nlohmann::json::parse(json.out)["classes"][1]["name"], "dog, wild");
+}
+
+// A folder of results is not an image, but a file in it may be: by its own name, by that of a link,
+// or as one of a list.
+TEST_F(PredictCli, LeavesTheImagesThatItReads) {
+  fs::create_directories("scans/more");
+  write_image("scans/a.npy");
+  write_image("scans/more/b.npy");
+  fs::create_directory_symlink("scans", "linked");
+  fs::create_directory("links");
+  fs::create_symlink("../scans/a.npy", "links/a.npy");
+  std::ofstream("list.csv") << "image\nscans/a.npy\nscans/more/b.npy\n";
+  const std::string image = read_all("scans/a.npy");
+  expect_refused("predict run --images files:scans/a.npy --output scans/",
+                 "[--output] scans/a.npy would overwrite what is read, scans/a.npy");
+  expect_refused("predict run --images files:scans/a.npy --output p.npy --raw linked/",
+                 "[--raw] linked/a.npy would overwrite");
+  expect_refused("predict run --images files:links/a.npy --output scans/",
+                 "scans/a.npy would overwrite what is read, links/a.npy");
+  expect_refused("predict run --images list:list.csv --output scans/more/",
+                 "[--output] scans/more/b.npy would overwrite");
+  expect_refused("predict run --images list:list.csv --probabilities scans/a.npy",
+                 "[--probabilities] scans/a.npy would overwrite");
+  expect_refused("predict run --images files:scans/a.npy --output maps/ --raw maps/a.npy",
+                 "maps/a.npy is written by --output, too");
+  EXPECT_EQ(read_all("scans/a.npy"), image);
+  EXPECT_EQ(read_all("scans/more/b.npy"), image);
+  const Outcome beside =
+      tessera("predict run --images list:list.csv --output scans/maps/ --window 40x32");
+  EXPECT_EQ(beside.exit_code, 0) << beside.err;
+  EXPECT_TRUE(fs::exists("scans/maps/b.npy"));
+}
+
+TEST_F(PredictCli, LeavesTheRunThatItReads) {
+  const std::string description = read_all("run/run.json");
+  const std::string evaluate = "evaluate run --data synthetic:samples=2,classes=2 --output ";
+  expect_refused(evaluate + "run/run.json", "would overwrite what MODEL reads, run/run.json");
+  expect_refused(evaluate + "./run/../run/metrics.csv", "what MODEL reads, run/metrics.csv");
+  expect_refused(evaluate + "run/checkpoints/best/state.json", "reads, run/checkpoints");
+  expect_refused("predict run --data synthetic:samples=2,classes=2 --output run/checkpoints/",
+                 "reads, run/checkpoints");
+  EXPECT_EQ(read_all("run/run.json"), description);
+  const Outcome beside = tessera(evaluate + "run/scores.json");
+  EXPECT_EQ(beside.exit_code, 0) << beside.err;
 }
 
 TEST_F(PredictCli, RefusesWhatItCannotDo) {

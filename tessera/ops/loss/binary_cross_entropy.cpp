@@ -1,6 +1,7 @@
 #include "tessera/ops/loss/binary_cross_entropy.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/ops/loss/logistic.h"
 #include "tessera/ops/loss/loss_reference.h"
 #include "tessera/ops/loss/mean_loss.h"
@@ -39,8 +40,8 @@ class BinaryCrossEntropy : public MeanLoss {
   void check_options(const ValueType& prediction) const override {
     const int64_t channels = prediction.channels(), given = std::ssize(pos_weight_);
     if (given > 1 && given != channels)
-      throw_error<InvalidInput>(
-          "{} pos_weights for {} channels; give none, one, or one per channel", given, channels);
+      throw_error<InvalidInput>("{} pos_weights for {}; give none, one, or one per channel", given,
+                                counted(channels, "channel"));
     for (double factor : pos_weight_)
       if (!(factor >= 0 && std::isfinite(factor)))
         throw_error<InvalidInput>("pos_weight {} must be at least 0 and finite", factor);

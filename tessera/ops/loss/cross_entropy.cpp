@@ -3,6 +3,7 @@
 #include <ATen/Dispatch.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/kernels/cpu/tile_softmax.h"
 #include "tessera/ops/loss/pixel_loss.h"
 
@@ -109,8 +110,9 @@ class CrossEntropy : public PixelLoss {
   void check_options(const ValueType& logits) const override {
     const auto num_classes = static_cast<size_t>(logits.channels());
     if (!options_.class_weights.empty() && options_.class_weights.size() != num_classes)
-      throw_error<InvalidInput>("{} class weights for {} classes; give one per class, or none",
-                                options_.class_weights.size(), num_classes);
+      throw_error<InvalidInput>("{} for {}; give one per class, or none",
+                                counted(std::ssize(options_.class_weights), "class weight"),
+                                counted(logits.channels(), "class", "classes"));
     if (!(options_.label_smoothing >= 0 && options_.label_smoothing <= 1))
       throw_error<InvalidInput>("label_smoothing {} must be in [0, 1]", options_.label_smoothing);
   }

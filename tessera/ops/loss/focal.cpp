@@ -1,6 +1,7 @@
 #include "tessera/ops/loss/focal.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/ops/loss/logistic.h"
 #include "tessera/ops/loss/loss_reference.h"
 #include "tessera/ops/loss/mean_loss.h"
@@ -117,8 +118,9 @@ class SoftmaxFocal : public MeanLoss {
       throw_error<InvalidInput>("alpha belongs to the sigmoid form; give class weights");
     const int64_t given = std::ssize(options_.class_weights);
     if (given != 0 && given != prediction.channels())
-      throw_error<InvalidInput>("{} class weights for {} classes; give one per class, or none",
-                                given, prediction.channels());
+      throw_error<InvalidInput>("{} for {}; give one per class, or none",
+                                counted(given, "class weight"),
+                                counted(prediction.channels(), "class", "classes"));
   }
 
   double tile_sum(LossTile& tile) const override {

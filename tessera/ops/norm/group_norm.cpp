@@ -1,6 +1,7 @@
 #include "tessera/ops/norm/group_norm.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/graph/script.h"
 #include "tessera/ops/norm/norm.h"
 #include "tessera/ops/norm/sample_norm.h"
@@ -24,8 +25,8 @@ class GroupNorm final : public SampleNorm {
     const ValueType& input = inputs[0];
     check_norm_input(input, epsilon());
     if (groups_ < 1 || input.channels() % groups_ != 0)
-      throw_error<InvalidInput>("{} channels in {} groups; give a divisor of the channels",
-                                input.channels(), groups_);
+      throw_error<InvalidInput>("{} in {}; give a divisor of the channels",
+                                counted(input.channels(), "channel"), counted(groups_, "group"));
     check_not_alone(input, input.channels() / groups_ * pixels_per_sample(input),
                     "group of a sample");
     return input;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/kernels/cpu/pixel_tiles.h"
 
 namespace tessera {
@@ -66,8 +67,8 @@ class Softmax final : public Op {
       throw_error<InvalidInput>("input {} must be real, with batch and at least one channel first",
                                 to_string(input));
     if (groups_ < 1 || input.channels() % groups_ != 0)
-      throw_error<InvalidInput>("{} groups of {} channels; give a divisor of the channels", groups_,
-                                input.channels());
+      throw_error<InvalidInput>("{} of {}; give a divisor of the channels",
+                                counted(groups_, "group"), counted(input.channels(), "channel"));
     return input;
   }
   /// All channels: they are never cut, so the output holds them too.

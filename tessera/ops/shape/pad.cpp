@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/graph/script.h"
 #include "tessera/ops/shape/circular_pad.h"
 
@@ -53,9 +54,10 @@ ValueType padded_type(const PadOptions& options, ValueType type) {
   if (type.element != Element::kReal)
     throw_error<InvalidInput>("the input holds labels; give real numbers");
   if (options.low.size() != num_spatial || options.high.size() != num_spatial)
-    throw_error<InvalidInput>("low has {} and high {} entries; give one per spatial axis of {}: {}",
-                              options.low.size(), options.high.size(), to_string(type),
-                              num_spatial);
+    throw_error<InvalidInput>("low has {}, high {}; give one per spatial axis of {}: {}",
+                              counted(std::ssize(options.low), "entry", "entries"),
+                              counted(std::ssize(options.high), "entry", "entries"),
+                              to_string(type), num_spatial);
   for (size_t i = 0; i < num_spatial; ++i) {
     Axis& axis = type.axes[type.first_spatial() + i];
     check_axis(options, i, axis.size);

@@ -1,6 +1,7 @@
 #include "tessera/ops/shape/pixel_shuffle.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/ops/shape/arrangement.h"
 
 namespace tessera {
@@ -30,8 +31,8 @@ Arrangement pixel_shuffle_of(const Shape& image, const std::string& name, int64_
   check_picture(image, "pixel_shuffle", name, factor);
   const int64_t area = factor * factor;
   if (image[1] % area != 0)
-    throw_error<InvalidInput>("[pixel_shuffle {}] {} channels; factor {} needs a multiple of {}",
-                              name, image[1], factor, area);
+    throw_error<InvalidInput>("[pixel_shuffle {}] {}; factor {} needs a multiple of {}", name,
+                              counted(image[1], "channel"), factor, area);
   return {{image[0], image[1] / area, image[2], image[3], factor, factor}, {kSmall}, kLarge};
 }
 
@@ -47,9 +48,8 @@ Arrangement pixel_unshuffle_of(const Shape& image, const std::string& name, int6
 
 Arrangement channel_shuffle_of(const Shape& image, const std::string& name, int64_t groups) {
   if (image.size() < 2 || groups < 1 || image[1] % groups != 0)
-    throw_error<InvalidInput>(
-        "[channel_shuffle {}] {} groups of {}; give a divisor of the channels", name, groups,
-        to_string(image));
+    throw_error<InvalidInput>("[channel_shuffle {}] {} of {}; give a divisor of the channels", name,
+                              counted(groups, "group"), to_string(image));
   Arrangement shuffle{{image[0], groups, image[1] / groups}, {{{0}, {1, 2}}}, {{0}, {2, 1}}};
   for (size_t axis = 2; axis < image.size(); ++axis) {
     const int letter = static_cast<int>(axis) + 1;

@@ -1,6 +1,7 @@
 #include "tessera/ops/shape/resize_labels.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/geometry/window.h"
 #include "tessera/kernels/cpu/rows.h"
 
@@ -22,8 +23,9 @@ class ResizeLabels final : public Op {
       throw_error<InvalidInput>("input {} must be labels, with batch and 1 to 3 spatial axes",
                                 to_string(type));
     if (static_cast<int>(size_.size()) != num_spatial)
-      throw_error<InvalidInput>("size {} has {} entries; give one per spatial axis of {}: {}",
-                                to_string(size_), size_.size(), to_string(type), num_spatial);
+      throw_error<InvalidInput>("size {} has {}; give one per spatial axis of {}: {}",
+                                to_string(size_), counted(std::ssize(size_), "entry", "entries"),
+                                to_string(type), num_spatial);
     for (int i = 0; i < num_spatial; ++i) {
       Axis& axis = type.axes[1 + i];
       if (size_[i] < 1) throw_error<InvalidInput>("size {} must be at least 1", to_string(size_));

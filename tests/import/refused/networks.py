@@ -260,3 +260,69 @@ class WeightByTwoIndices(Conv):
 class BesideAnotherSize(Conv):
     def forward(self, x):
         return torch.cat([self.conv(x), torch.zeros(x.size(0), 2, 3, 3)], dim=1)
+
+
+@network(["positions that rise"])
+class SplitsBackwards(Conv):
+    def forward(self, x):
+        parts = torch.tensor_split(self.conv(x), [3, 1], dim=1)
+        return parts[0]
+
+
+class WithManyNumbers(Conv):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("numbers", torch.arange(100000))
+
+
+@network(["computes with weights alone"], exports=("script",))
+class TableOfAllPairs(WithManyNumbers):
+    """The numbers are few, but no machine has room for their sums; it must not be tried."""
+
+    def forward(self, x):
+        pairs = self.numbers.view(-1, 1) + self.numbers.view(1, -1)
+        return self.conv(x) * int(pairs[0, 0])
+
+
+@network(["indexing by a tensor"], exports=("script",))
+class CopiesOfALongRow(WithManyNumbers):
+    def forward(self, x):
+        rows = self.numbers.view(1, -1)[self.numbers * 0]
+        return self.conv(x) * int(rows[0, 0])
+
+
+@network(["copies of 60000 positions"], exports=("script",))
+class ManyCopiesOfPositions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(60000))
+
+    def forward(self, x):
+        return x * self.weight.repeat_interleave(60000, dim=0)[0]
+
+
+@network(["join them by torch.cat"], exports=("script",))
+class WritesAWeightBitByBit(nn.Module):
+    """Each write is a list of all elements; a thousand of them are gigabytes."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(60000))
+
+    def forward(self, x):
+        weight = self.weight.clone()
+        for i in range(1000):
+            weight[i : i + 1].mul_(2.0)
+        return x * weight[0]
+
+
+@network(["writes into a part of a weight of 70000 elements"], exports=("script",))
+class WritesIntoALargeWeight(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(70000))
+
+    def forward(self, x):
+        weight = self.weight.clone()
+        weight[1:2].zero_()
+        return x * weight[0]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from .archive_surgery import CODE, members, write_archive
 from .archives import endless_setstate
 from .networks import Conv
-from .refusal import file, network
+from .refusal import FINE, file, network
 
 
 def scripted(words, **others):
@@ -135,3 +135,33 @@ def setstate_in_upper_case(path):
     contents[CODE[:-3] + ".PY"] = contents.pop(CODE)
     contents["code/decoy.py"] = b"x = 1"
     write_archive(path, root, contents)
+
+
+class WithNumbers(Conv):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("numbers", torch.arange(3))
+
+
+@scripted(["aten::add_"])
+class ChangesABufferThroughAsTensor(WithNumbers):
+    """torch.as_tensor() of a tensor is the tensor itself."""
+
+    def forward(self, x):
+        torch.as_tensor(self.numbers).add_(1)
+        return self.conv(x) * int(self.numbers[0])
+
+
+@scripted(["aten::add_"])
+class ChangesABufferOutOfAList(WithNumbers):
+    def forward(self, x):
+        numbers = [self.numbers]
+        numbers.pop().add_(1)
+        return self.conv(x) * int(self.numbers[0])
+
+
+@scripted([], codes=FINE)
+class ChangesNumbersOfItsOwn(WithNumbers):
+    def forward(self, x):
+        one = torch.as_tensor(0).add_(1)
+        return self.conv(x) * int(one) * int((self.numbers + 1).add_(1)[0])

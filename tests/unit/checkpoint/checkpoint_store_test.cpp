@@ -114,6 +114,21 @@ TEST(BestLink, DoesNotLeadAstray) {
   EXPECT_FALSE(fs::is_symlink(folder.file("best")));
 }
 
+// A run goes back to its step 100 and abandons a better one at 200. What it saves next must not
+// take the other's word and remove its own best.
+TEST(BestLink, OfAnAbandonedStepDoesNotCostARunItsBest) {
+  const ScratchFolder folder;
+  for (int64_t step : {100, 200}) CheckpointStore(folder.path(), 2).save(example_state(step), true);
+  CheckpointStore resumed(folder.path(), 1, fail_on_warning);
+  resumed.save(example_state(150), false);
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000100", "step-000150", "step-000200"}));
+  EXPECT_EQ(fs::read_symlink(folder.file("best")), "step-000100");
+  EXPECT_EQ(resumed.best(), folder.file("step-000100"));
+  // Nor once it has passed the step.
+  resumed.save(example_state(250), false);
+  EXPECT_EQ(names_in(folder.path()), (Names{"best", "step-000100", "step-000250"}));
+}
+
 TEST(BestLink, LeavesWhatIsNotALink) {
   const ScratchFolder folder;
   write_bytes(folder.file("best"), "somebody else's");

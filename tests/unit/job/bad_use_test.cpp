@@ -29,7 +29,7 @@ TEST(BadUse, InputsOfAProofThatDoNotFit) {
   const at::Tensor labels = at::zeros({2, kImageRows, kImageColumns}, at::kLong);
   VerifyOptions options;
   options.inputs = {image};
-  expect_refusal([&] { verify(small_job(2), options); }, "1 inputs are given, the graph has 2");
+  expect_refusal([&] { verify(small_job(2), options); }, "given 1 input, the graph has 2");
   options.inputs = {at::rand({2, 1, 30, 30}, at::kDouble), labels};
   expect_refusal([&] { verify(small_job(2), options); },
                  "input image is given as 2x1x30x30, the graph takes 2x1x12x10");

@@ -257,7 +257,7 @@ TEST_F(OwnGridResults, AreFilesLikeThoseThatWereGiven) {
   // The default format would take the place of what is read.
   for (const char* taken : {"scans/masks/../images/", "scans/masks/"})
     expect_refusal([&] { predict(of_run, data, {.weights = weights, .classes = folder / taken}); },
-                   "belongs to the data and would be overwritten");
+                   "would overwrite what is read");
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ TEST(Balance, RefusesStagesThatDoNotFit) {
   refused("[[\"*\"], []]", "stage 1 has no nodes");
   refused("[[\"*\", \"loss\"], [\"loss*\"]]", "stage 1 has no nodes");
   refused("[[\"*\"], [\"loss\", \"*\"]]", "\"*\" is in stage 0 and in stage 1");
-  refused("[[\"*\"]]", "1 lists of nodes for 2 stages");
+  refused("[[\"*\"]]", "1 list of nodes for 2 stages");
   refused("[[\"*\"], [\"\"]]", "give names of nodes");
   refused("[[\"*\"], [3]]", "stage 1 holds 3");
   for (const char* text : {"{}", "[1, 2]", "[[\"*\"], \"loss\"]"})
