@@ -39,7 +39,8 @@ struct JobConfig {
   std::string balance = "time";  // or a file
   std::string norm = "batch";
   std::string plan;    // a file that replaces what is above
-  std::string memory;  // limit per worker; empty: none
+  std::string memory;   // limit per worker; empty: none
+  std::string scratch;  // limit per kernel; empty: as plan.h says
   int64_t threads = 1;
   std::string launch = "threads";
 

@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/scratch_bytes.h"
 #include "tessera/geometry/box.h"
 #include "tessera/graph/value_type.h"
 
@@ -99,8 +100,8 @@ struct KernelArgs {
   at::Tensor merged_statistics;       // float64, [forward_statistics().merged]
   at::Tensor piece_grad_statistics;   // float64, [backward_statistics()]
   at::Tensor merged_grad_statistics;  // the sum of all pieces' rows
-  at::Tensor scratch;  // bytes that hold anything, as many as scratch_bytes() asks for, from an
-                       // address that is a multiple of 64; undefined where it asks for none
+  at::Tensor scratch;  // bytes that hold anything, at least as many as scratch_bytes() needs, from
+                       // an address that is a multiple of 64; undefined where it needs none
   at::Tensor loss;     // float64 scalar of this rank; a loss adds its piece's part
 };
 
@@ -185,11 +186,11 @@ class Op {
   /// Elements that forward on a box of the output reads and writes: what it needs inside the image,
   /// what it stores, and the weights of products. A label counts as one element.
   virtual double elements_moved(const Box& out, const NodeTypes& types) const;
-  /// Bytes that a kernel of a piece needs besides its operands, where they grow with the piece and
-  /// are more than a small part of it. What a library takes by itself is not counted. 0: none.
-  virtual int64_t scratch_bytes(Phase, const Box& /*out*/, const NodeTypes&,
-                                at::ScalarType /*real*/) const {
-    return 0;
+  /// What a kernel of a piece needs besides its operands, where it grows with the piece or the
+  /// weight. What a library takes by itself is not counted.
+  virtual ScratchBytes scratch_bytes(Phase, const Box& /*out*/, const NodeTypes&,
+                                     at::ScalarType /*real*/) const {
+    return {};
   }
 
   // Kernels.

@@ -175,7 +175,9 @@ std::vector<at::Tensor> tensors_among(c10::ArrayRef<c10::IValue> values) {
 /// that join a list of tensors give no more than the list has.
 bool gives_little(const std::string& op, const std::vector<c10::IValue>& operands) {
   const std::vector<at::Tensor> tensors = tensors_among(operands);
-  if (op != "aten::index") return broadcast_volume(tensors) <= kMostKnownElements;
+  const bool picks =
+      op == "aten::index" && operands[0].isTensor();  // lists and texts have one, too
+  if (!picks) return broadcast_volume(tensors) <= kMostKnownElements;
   // The axes that are indexed become those of the indices, the others stay.
   const auto indices = operands[1].toListRef();
   int64_t volume = broadcast_volume(tensors_among(indices));

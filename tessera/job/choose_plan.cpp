@@ -95,6 +95,7 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   plan.micro_batches = config.micro_batches;
   plan.schedule = parse_schedule(config.pipeline_schedule);
   plan.schedule_costs = parse_schedule_costs(config.pipeline_costs);
+  if (!config.scratch.empty()) plan.scratch_bytes = parse_bytes(config.scratch, "--scratch");
   resolve_stages(config, &plan);
   check_num_ranks(plan);
   if (const int64_t workers = num_workers(config); workers != 0)

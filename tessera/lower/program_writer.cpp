@@ -33,8 +33,8 @@ Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece) {
     run.arguments.push_back({Role::kWeight, static_cast<int>(i), weight(node.parameters[i])});
   for (size_t i = 0; i < node.buffers.size(); ++i)
     run.arguments.push_back({Role::kRunning, static_cast<int>(i), weight(node.buffers[i])});
-  if (const int64_t bytes = node.op->scratch_bytes(phase, run.box, node.types, step.options.real);
-      bytes > 0) {
+  const ScratchBytes wish = node.op->scratch_bytes(phase, run.box, node.types, step.options.real);
+  if (const int64_t bytes = wish.within(step.scratch_bytes); bytes > 0) {
     const BufferId scratch = add_buffer(node.name + " scratch", BufferKind::kScratch,
                                         Box{{0, bytes}}, ElementType::kByte);
     run.arguments.push_back({Role::kScratch, 0, whole(scratch)});

@@ -113,6 +113,7 @@ StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions
   check_workload(graph, plan);
   StepPlan step;
   step.options = options;
+  step.scratch_bytes = plan.scratch_bytes;
   step.placed = place(rewrite(graph, plan, options.without_rewrites), plan);
   step.early = find_early_part(step.graph(), plan.micro_batches);
   check_micro_batches(step.graph(), plan, step.early, options.step);

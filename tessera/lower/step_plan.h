@@ -15,6 +15,7 @@ namespace tessera {
 
 struct StepPlan {
   LowerOptions options;
+  int64_t scratch_bytes = 0;  // as the plan says
   PlacedGraph placed;  // of the rewritten graph
   BackwardValues backward;
   EarlyPart early;

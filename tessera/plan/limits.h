@@ -15,4 +15,7 @@ inline constexpr int64_t kMostParts = 1 << 20;
 /// Of one worker. No machine has more cores to give it.
 inline constexpr int64_t kMostThreads = 256;
 
+/// No kernel makes use of more.
+inline constexpr int64_t kMostScratchBytes = int64_t{1} << 40;
+
 }  // namespace tessera

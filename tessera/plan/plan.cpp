@@ -89,7 +89,7 @@ std::vector<int64_t> counts(const Json& json, const std::string& key) {
 const std::vector<std::string>& known_keys() {
   static const std::vector<std::string> keys{"data",     "space",         "pieces",
                                              "stages",   "stage_of",      "micro_batches",
-                                             "schedule", "schedule_costs"};
+                                             "schedule", "schedule_costs", "scratch_bytes"};
   return keys;
 }
 
@@ -128,6 +128,8 @@ Plan plan_of(const Json& json) {
   plan.schedule = parse_schedule(name_in(json, "schedule", to_string(plan.schedule)));
   plan.schedule_costs =
       parse_schedule_costs(name_in(json, "schedule_costs", to_string(plan.schedule_costs)));
+  if (json.contains("scratch_bytes"))
+    plan.scratch_bytes = whole_number(json["scratch_bytes"], "scratch_bytes", 0, kMostScratchBytes);
   return plan;
 }
 
@@ -229,6 +231,7 @@ std::string to_json(const Plan& plan) {
     if (plan.schedule_costs != ScheduleCosts::kTasks)
       json["schedule_costs"] = to_string(plan.schedule_costs);
   }
+  if (plan.scratch_bytes != kUsualScratchBytes) json["scratch_bytes"] = plan.scratch_bytes;
   return json_text(json);
 }
 

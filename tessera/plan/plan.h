@@ -20,6 +20,9 @@
 
 namespace tessera {
 
+/// Enough for nearly all that more scratch would save.
+constexpr int64_t kUsualScratchBytes = 16 << 20;
+
 struct Plan {
   int64_t data = 1;
   std::vector<int64_t> space;   // of one stage: parts per spatial axis; empty: not cut
@@ -30,6 +33,7 @@ struct Plan {
   int64_t micro_batches = 1;
   ScheduleKind schedule = ScheduleKind::kOneForwardOneBackward;
   ScheduleCosts schedule_costs = ScheduleCosts::kTasks;
+  int64_t scratch_bytes = kUsualScratchBytes;  // the most that a kernel gets, unless it needs more
 
   int num_ranks() const;
   int num_stages() const { return stages.empty() ? 1 : static_cast<int>(stages.size()); }

@@ -21,10 +21,19 @@ class Convolution final : public ConvolutionOp {
     return 2.0 * static_cast<double>(out.volume()) * static_cast<double>(terms);
   }
 
+  ScratchBytes scratch_bytes(Phase phase, const Box&, const NodeTypes& types,
+                             at::ScalarType real) const override {
+    return kernel_scratch_bytes(
+        phase, weight_shape(geometry_.out_channels, types.inputs[0].channels()), real);
+  }
+
   void forward(KernelArgs& args) const override {
-    const at::Tensor y = at::convolution(
-        args.inputs[0].tensor, args.parameters[0], bias_ ? args.parameters[1] : at::Tensor(),
-        stride_, no_padding_, dilation_, /*transposed=*/false, no_padding_, geometry_.groups);
+    const at::Tensor &x = args.inputs[0].tensor, &weight = args.parameters[0];
+    const at::Tensor bias = bias_ ? args.parameters[1] : at::Tensor();
+    if (has_kernel(weight.sizes().vec()))
+      return convolve(shape_, x, weight, bias, args.output.tensor, args.scratch);
+    const at::Tensor y = at::convolution(x, weight, bias, stride_, no_padding_, dilation_,
+                                         /*transposed=*/false, no_padding_, geometry_.groups);
     TESSERA_CHECK(y.sizes() == args.out_box.shape(), "{}: input box {} gave {} for {}", *args.name,
                   to_string(args.inputs[0].box), to_string(y.sizes().vec()),
                   to_string(args.out_box));
@@ -32,13 +41,20 @@ class Convolution final : public ConvolutionOp {
   }
 
   void input_gradient(KernelArgs& args) const override {
-    args.grad_inputs[0].tensor.copy_(std::get<0>(backward(args, {true, false, false})));
+    const at::Tensor &weight = args.parameters[0], &grad_input = args.grad_inputs[0].tensor;
+    if (has_kernel(weight.sizes().vec()))
+      return convolve_transposed(shape_, args.grad_output.tensor, weight, {}, grad_input,
+                                 args.scratch);
+    grad_input.copy_(std::get<0>(backward(args, {true, false, false})));
   }
 
   void weight_gradient(KernelArgs& args) const override {
-    const auto [none, weight, bias] = backward(args, {false, true, bias_});
-    args.grad_parameters[0].add_(weight);
-    if (bias_) args.grad_parameters[1].add_(bias);
+    if (has_kernel(args.parameters[0].sizes().vec()))
+      add_convolution_weight_gradient(shape_, args.inputs[0].tensor, args.grad_output.tensor,
+                                      args.grad_parameters[0], args.scratch);
+    else
+      args.grad_parameters[0].add_(std::get<1>(backward(args, {false, true, false})));
+    if (bias_) add_bias_gradient(args);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/kernels/convolution.h"
 #include "tessera/ops/conv/convolution.h"
 
 namespace tessera {
@@ -33,6 +34,12 @@ struct ConvolutionEntries {
   std::vector<int64_t> kernel, stride, dilation;
 };
 
+/// The phases of a layer of products that are products.
+inline bool is_product(Phase phase) {
+  return phase == Phase::kForward || phase == Phase::kInputGradient ||
+         phase == Phase::kWeightGradient;
+}
+
 class ConvolutionOp : public Op {
  public:
   ConvolutionOp(ConvolutionGeometry geometry, bool bias)
@@ -40,7 +47,8 @@ class ConvolutionOp : public Op {
         bias_(bias),
         stride_(geometry_.stride()),
         dilation_(geometry_.dilation()),
-        no_padding_(geometry_.no_padding()) {}
+        no_padding_(geometry_.no_padding()),
+        shape_{stride_, dilation_, geometry_.groups} {}
 
   std::string settings() const final { return geometry_.settings(); }
   ValueType infer_type(std::span<const ValueType> inputs) const final {
@@ -60,10 +68,33 @@ class ConvolutionOp : public Op {
   }
 
  protected:
+  /// What is not for our kernels is computed by the library.
+  bool has_kernel(const Shape& weight) const {
+    return is_convolution_kernel_fast(weight, geometry_.groups);
+  }
+  ScratchBytes kernel_scratch_bytes(Phase phase, const Shape& weight, at::ScalarType real) const {
+    if (!is_product(phase) || !has_kernel(weight)) return {};
+    return convolution_scratch_bytes(weight, geometry_.groups, real);
+  }
+  /// Of a convolution from `second` channels to `first`, or of a transposed one the other way
+  /// round.
+  Shape weight_shape(int64_t first, int64_t second) const {
+    Shape shape{first, second / geometry_.groups};
+    for (const Window& window : geometry_.windows) shape.push_back(window.kernel);
+    return shape;
+  }
+  /// Adds the sums over all pixels of the output's gradient.
+  static void add_bias_gradient(const KernelArgs& args) {
+    std::vector<int64_t> summed{0};
+    for (int axis = 2; axis < args.out_box.num_axes(); ++axis) summed.push_back(axis);
+    args.grad_parameters[1].add_(args.grad_output.tensor.sum(summed));
+  }
+
   ConvolutionGeometry geometry_;
   bool bias_;
   // As ATen takes them; made once, for kernels run often.
   std::vector<int64_t> stride_, dilation_, no_padding_;
+  ConvolutionShape shape_;
 };
 
 }  // namespace tessera

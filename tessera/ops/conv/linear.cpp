@@ -4,7 +4,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
-#include "tessera/kernels/scratch.h"
+#include "tessera/kernels/convolution.h"
+#include "tessera/ops/conv/convolution_op.h"
 
 namespace tessera {
 namespace {
@@ -19,6 +20,11 @@ at::Tensor as_kernel(const at::Tensor& weight, const at::Tensor& x) {
   std::vector<int64_t> shape{weight.size(0), weight.size(1)};
   shape.resize(x.dim(), 1);
   return weight.view(shape);
+}
+
+ConvolutionShape each_pixel(const at::Tensor& x) {
+  const std::vector<int64_t> ones(x.dim() - 2, 1);
+  return {ones, ones};
 }
 
 class Linear final : public Op {
@@ -55,39 +61,46 @@ class Linear final : public Op {
     return Op::elements_moved(out, types) +
            static_cast<double>(weight + (options_.bias ? options_.out_features : 0));
   }
-  /// For the gradient of one image as a matrix.
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
-                        at::ScalarType real) const override {
-    if (phase != Phase::kWeightGradient || out.num_axes() == 2 || out.empty()) return 0;
-    return Scratch::bytes_of(out.volume() / out[0].size(), real);
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                             at::ScalarType real) const override {
+    const bool is_matrix = out.num_axes() == 2;
+    if (is_matrix || !is_product(phase)) return 0;
+    return convolution_scratch_bytes({options_.out_features, types.inputs[0].channels()},
+                                     /*groups=*/1, real);
   }
 
   void forward(KernelArgs& args) const override {
     const at::Tensor& x = args.inputs[0].tensor;
-    at::Tensor& y = args.output.tensor;
-    const at::Tensor transposed_weight = args.parameters[0].t();
+    const at::Tensor& weight = args.parameters[0];
     if (x.dim() > 2)
-      y.copy_(convolve(x, args.parameters));
+      convolve(each_pixel(x), x, as_kernel(weight, x),
+               options_.bias ? args.parameters[1] : at::Tensor(), args.output.tensor, args.scratch);
     else if (options_.bias)
-      at::addmm_out(y, args.parameters[1], x, transposed_weight);
+      at::addmm_out(args.output.tensor, args.parameters[1], x, weight.t());
     else
-      at::mm_out(y, x, transposed_weight);
+      at::mm_out(args.output.tensor, x, weight.t());
   }
 
   void input_gradient(KernelArgs& args) const override {
-    const at::Tensor& grad = args.grad_output.tensor;
-    at::Tensor& grad_input = args.grad_inputs[0].tensor;
+    const at::Tensor &grad = args.grad_output.tensor, &weight = args.parameters[0];
     if (grad.dim() > 2)
-      grad_input.copy_(convolve(grad, {args.parameters[0].t().contiguous()}));
+      convolve_transposed(each_pixel(grad), grad, as_kernel(weight, grad), {},
+                          args.grad_inputs[0].tensor, args.scratch);
     else
-      at::mm_out(grad_input, grad, args.parameters[0]);
+      at::mm_out(args.grad_inputs[0].tensor, grad, weight);
   }
 
   void weight_gradient(KernelArgs& args) const override {
     const at::Tensor &grad = args.grad_output.tensor, &x = args.inputs[0].tensor;
-    if (grad.dim() == 2) return add_products(args, grad.t(), x);
-    for (int64_t n = 0; n < grad.size(0); ++n)
-      add_products(args, Scratch(args.scratch).contiguous(grad[n]).flatten(1), x[n].flatten(1).t());
+    if (grad.dim() > 2)
+      add_convolution_weight_gradient(each_pixel(x), x, grad, as_kernel(args.grad_parameters[0], x),
+                                      args.scratch);
+    else
+      args.grad_parameters[0].addmm_(grad.t(), x);
+    if (!options_.bias) return;
+    std::vector<int64_t> summed{0};
+    for (int64_t axis = 2; axis < grad.dim(); ++axis) summed.push_back(axis);
+    args.grad_parameters[1].add_(grad.sum(summed));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -106,20 +119,6 @@ class Linear final : public Op {
   }
 
  private:
-  /// The products of each pixel; a bias where the parameters have one.
-  static at::Tensor convolve(const at::Tensor& x, const std::vector<at::Tensor>& parameters) {
-    const std::vector<int64_t> ones(x.dim() - 2, 1), zeros(x.dim() - 2, 0);
-    return at::convolution(x, as_kernel(parameters[0], x),
-                           parameters.size() > 1 ? parameters[1] : at::Tensor(), ones, zeros, ones,
-                           /*transposed=*/false, zeros, /*groups=*/1);
-  }
-
-  /// Adds the products of gradients (features x samples) and inputs (samples x features).
-  void add_products(const KernelArgs& args, const at::Tensor& grad, const at::Tensor& x) const {
-    args.grad_parameters[0].addmm_(grad, x);
-    if (options_.bias) args.grad_parameters[1].add_(grad.sum(1));
-  }
-
   LinearOptions options_;
 };
 

@@ -22,9 +22,10 @@ class TransposedConvolution final : public ConvolutionOp {
     return 2.0 * static_cast<double>(needed(0, out, types).volume()) * static_cast<double>(terms);
   }
 
-  /// For gradient_of_product().
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                        at::ScalarType real) const override {
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+                             at::ScalarType real) const override {
+    const Shape weight = weight_shape(types.inputs[0].channels(), geometry_.out_channels);
+    if (has_kernel(weight)) return kernel_scratch_bytes(phase, weight, real);
     if (phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;
     const Box in = needed(0, out, types);
     if (in.empty()) return 0;
@@ -66,6 +67,15 @@ class TransposedConvolution final : public ConvolutionOp {
     return box;
   }
 
+  /// For a piece's input: where the output lies beside the product.
+  ConvolutionShape shape_of(const KernelArgs& args) const {
+    ConvolutionShape shape = shape_;
+    const Box product = reached(args.inputs[0].box);
+    for (int axis = 2; axis < product.num_axes(); ++axis)
+      shape.fine_begin.push_back(args.out_box[axis].begin - product[axis].begin);
+    return shape;
+  }
+
   /// The piece without any product: its bias.
   void write_bias_alone(const KernelArgs& args) const {
     if (!bias_) {
@@ -77,8 +87,8 @@ class TransposedConvolution final : public ConvolutionOp {
     args.output.tensor.copy_(args.parameters[1].view(per_channel));
   }
 
-  /// The output's gradient on the whole range that the piece's inputs reach; other pieces answer
-  /// for what lies outside this one.
+  /// For the library: the output's gradient on the whole range that the piece's inputs reach; other
+  /// pieces answer for what lies outside this one.
   at::Tensor gradient_of_product(const KernelArgs& args) const {
     const Box product = reached(args.inputs[0].box);
     const Box common = intersect(product, args.out_box);
@@ -101,11 +111,14 @@ class TransposedConvolution final : public ConvolutionOp {
 void TransposedConvolution::forward(KernelArgs& args) const {
   const Operand& x = args.inputs[0];
   if (x.box.empty()) return write_bias_alone(args);
-  const Operand product{
-      at::convolution(x.tensor, args.parameters[0], bias_ ? args.parameters[1] : at::Tensor(),
-                      stride_, no_padding_, dilation_, /*transposed=*/true, no_padding_,
-                      geometry_.groups),
-      reached(x.box)};
+  const at::Tensor& weight = args.parameters[0];
+  const at::Tensor bias = bias_ ? args.parameters[1] : at::Tensor();
+  if (has_kernel(weight.sizes().vec()))
+    return convolve_transposed(shape_of(args), x.tensor, weight, bias, args.output.tensor,
+                               args.scratch);
+  const Operand product{at::convolution(x.tensor, weight, bias, stride_, no_padding_, dilation_,
+                                        /*transposed=*/true, no_padding_, geometry_.groups),
+                        reached(x.box)};
   TESSERA_CHECK(product.tensor.sizes() == product.box.shape(), "{}: input box {} gave {} for {}",
                 *args.name, to_string(x.box), to_string(product.tensor.sizes().vec()),
                 to_string(product.box));
@@ -116,17 +129,24 @@ void TransposedConvolution::forward(KernelArgs& args) const {
 
 void TransposedConvolution::input_gradient(KernelArgs& args) const {
   const Operand& grad = args.grad_inputs[0];
-  if (!grad.box.empty()) grad.tensor.copy_(std::get<0>(backward(args, {true, false, false})));
+  if (grad.box.empty()) return;
+  const at::Tensor& weight = args.parameters[0];
+  if (has_kernel(weight.sizes().vec()))
+    return convolve(shape_of(args), args.grad_output.tensor, weight, {}, grad.tensor, args.scratch);
+  grad.tensor.copy_(std::get<0>(backward(args, {true, false, false})));
 }
 
 void TransposedConvolution::weight_gradient(KernelArgs& args) const {
-  if (!args.inputs[0].box.empty())
+  const Operand& x = args.inputs[0];
+  if (x.box.empty()) {
+    // Outputs that no input reaches have their bias.
+  } else if (has_kernel(args.parameters[0].sizes().vec())) {
+    add_convolution_weight_gradient(shape_of(args), args.grad_output.tensor, x.tensor,
+                                    args.grad_parameters[0], args.scratch);
+  } else {
     args.grad_parameters[0].add_(std::get<1>(backward(args, {false, true, false})));
-  if (!bias_) return;
-  // Not through backward(): the bias also feeds the outputs that no input reaches.
-  std::vector<int64_t> summed{0};
-  for (int axis = 2; axis < args.out_box.num_axes(); ++axis) summed.push_back(axis);
-  args.grad_parameters[1].add_(args.grad_output.tensor.sum(summed));
+  }
+  if (bias_) add_bias_gradient(args);
 }
 
 void check_output_padding(const std::vector<Window>& windows, const std::string& place) {

@@ -58,7 +58,7 @@ double SampleNorm::flops(const Box& out, const NodeTypes&) const {
 }
 
 /// Where each element has a weight: the gradient times the weights, or the normalised input.
-int64_t SampleNorm::scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
+ScratchBytes SampleNorm::scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
                                   at::ScalarType real) const {
   const bool backward = phase == Phase::kPieceGradStatistics || phase == Phase::kInputGradient ||
                         phase == Phase::kWeightGradient;

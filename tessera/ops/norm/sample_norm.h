@@ -33,7 +33,7 @@ class SampleNorm : public Op {
   int64_t backward_statistics(const NodeTypes& types) const override;
   bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
   double flops(const Box& out, const NodeTypes& types) const override;
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                         at::ScalarType real) const override;
 
   void piece_statistics(KernelArgs& args) const override;

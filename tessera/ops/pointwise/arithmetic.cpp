@@ -40,7 +40,7 @@ class ArithmeticOp final : public Op {
   bool keeps_input(int) const override { return gradient_reads_operands(how_); }
   bool cheap_to_recompute() const override { return true; }
   /// For one operand after the other.
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                         at::ScalarType real) const override {
     if (phase != Phase::kInputGradient || out.empty()) return 0;
     bool stretched = false;

@@ -42,7 +42,7 @@ class ParameterArithmetic final : public Op {
   }
   bool cheap_to_recompute() const override { return true; }
   /// The piece's part of the weight's gradient, and what store_gradient takes.
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
                         at::ScalarType real) const override {
     if (out.empty()) return 0;
     if (phase == Phase::kInputGradient)

@@ -48,7 +48,7 @@ class Amax final : public Op {
     return static_cast<double>(needed(0, out, types).volume());
   }
 
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                         at::ScalarType real) const override {
     if (phase != Phase::kInputGradient || out.empty()) return 0;
     return Scratch::bytes_of(needed(0, out, types).volume(), at::kBool) +

@@ -177,7 +177,7 @@ double PartialLinear::elements_moved(const Box& out, const NodeTypes& types) con
 }
 
 /// Matrices of one part after the other: of the cell's pixels, and of its weights.
-int64_t PartialLinear::scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+ScratchBytes PartialLinear::scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                                      at::ScalarType real) const {
   const bool forward = phase == Phase::kForward || phase == Phase::kRecompute;
   if (!forward && phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;

@@ -49,7 +49,7 @@ class PartialLinear final : public Op {
   bool keeps_input(int) const override { return true; }
   double flops(const Box& out, const NodeTypes& types) const override;
   double elements_moved(const Box& out, const NodeTypes& types) const override;
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                         at::ScalarType real) const override;
   void forward(KernelArgs& args) const override;
   void input_gradient(KernelArgs& args) const override;

@@ -38,7 +38,7 @@ class WrappedOp : public Op {
     return right_->weight_gradient_from_statistics();
   }
   int64_t batch_parts() const override { return right_->batch_parts(); }
-  int64_t scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                         at::ScalarType real) const override {
     return right_->scratch_bytes(phase, out, types, real);
   }

@@ -48,6 +48,7 @@ TEST(RunJob, ABenchmarkCountsWhatThePlanPredicts) {
   options.warmup = 1;
   options.iterations = 3;
   options.update = true;
+  options.real = job.real;
   const auto forecasts =
       forecast_within_limits(job, Lowering(job.graph(), job.plan, timed_step(options)),
                              Where::kAnywhere)

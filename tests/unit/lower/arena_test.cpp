@@ -57,7 +57,7 @@ TEST(ArenaLayout, IsHardlyLargerThanWhatLives) {
   };
   for (const Case& each : std::vector<Case>{{"unet2d:base=8", {1, 3, 256, 256}},
                                             {"unet2d:base=8,norm=none", {2, 3, 256, 256}},
-                                            {"unet3d:base=4,depth=3", {1, 1, 32, 32, 32}},
+                                            {"unet3d:base=8,depth=3", {1, 1, 32, 32, 32}},
                                             {"resnet50", {2, 3, 224, 224}},
                                             {"vgg19", {2, 3, 224, 224}},
                                             {"densenet121", {2, 3, 224, 224}},

@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tessera/ops/conv/linear.h"
-#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/norm/layer_norm.h"
 #include "tessera/ops/pointwise/arithmetic.h"
 #include "tessera/ops/pool/amax.h"
@@ -22,7 +21,9 @@ ValueId image(Graph& graph, const Shape& shape) {
 int64_t asked(const Graph& graph, Phase phase, const Box& out,
               at::ScalarType real = at::ScalarType::Float) {
   const Node& node = graph.nodes().back();
-  return node.op->scratch_bytes(phase, out, node.types, real);
+  const ScratchBytes bytes = node.op->scratch_bytes(phase, out, node.types, real);
+  EXPECT_EQ(bytes.least, bytes.most);
+  return bytes.least;
 }
 
 TEST(Scratch, GivesTensorsOneAfterTheOther) {
@@ -49,30 +50,37 @@ TEST(Scratch, CopiesOnlyWhatIsNotContiguous) {
   EXPECT_EQ(copy.data_ptr(), memory.data_ptr());
 }
 
-TEST(Scratch, TransposedConvolutionNeedsNoneWherePiecesFit) {
+ScratchBytes asked_by_convolution(int64_t groups, std::vector<int64_t> kernel) {
   Graph graph;
-  transposed_convolution(graph, image(graph, {1, 4, 8}), "up",
-                         {.out_channels = 16, .kernel = {2}, .stride = {2}});
-  EXPECT_EQ(asked(graph, Phase::kInputGradient, {{0, 1}, {0, 16}, {2, 6}}), 0);
-  // Inputs 0 to 2 reach outputs 0 to 5.
-  const Box shifted{{0, 1}, {0, 16}, {1, 5}};
-  EXPECT_EQ(asked(graph, Phase::kInputGradient, shifted), 16 * 6 * 4);
-  EXPECT_EQ(asked(graph, Phase::kWeightGradient, shifted, at::kDouble), 16 * 6 * 8);
-  EXPECT_EQ(asked(graph, Phase::kForward, shifted), 0);
+  const ValueId x = image(graph, {1, 64, 32, 32});
+  convolution(graph, x, "conv",
+              {.out_channels = 128, .kernel = std::move(kernel), .groups = groups});
+  const Node& node = graph.nodes().back();
+  return node.op->scratch_bytes(Phase::kForward, {}, node.types, at::kFloat);
 }
 
-TEST(Scratch, LinearCopiesOneImage) {
-  Graph graph;
-  linear(graph, image(graph, {3, 5, 6}), "fc", {.out_features = 16});
-  EXPECT_EQ(asked(graph, Phase::kWeightGradient, {{0, 3}, {0, 16}, {0, 4}}), 16 * 4 * 4);
-  EXPECT_EQ(asked(graph, Phase::kInputGradient, {{0, 3}, {0, 16}, {0, 4}}), 0);
+/// The weight, packed for the kernel, as a whole or in parts; Winograd's points are 36 for 9 taps.
+TEST(Scratch, ConvolutionPacksItsWeight) {
+  const ScratchBytes whole = asked_by_convolution(1, {5, 5});
+  EXPECT_EQ(whole.most, 128 * 64 * 25 * 4);
+  EXPECT_LT(whole.least, whole.most);
+  EXPECT_EQ(asked_by_convolution(1, {3, 3}).most, 128 * 64 * 36 * 4);
+  EXPECT_EQ(asked_by_convolution(4, {5, 5}).most, 32 * 16 * 25 * 4) << "one group at a time";
+  EXPECT_EQ(asked_by_convolution(64, {5, 5}).most, 0) << "the library's";
+}
+
+TEST(Scratch, IsWhatIsAskedForWithinALimit) {
+  const ScratchBytes bytes{10, 20};
+  EXPECT_EQ(bytes.within(5), 10);
+  EXPECT_EQ(bytes.within(15), 15);
+  EXPECT_EQ(bytes.within(25), 20);
 }
 
 TEST(Scratch, PartialLinearHasOnePartAtATime) {
   const PartialLinear op({{{0, 2}}, {{2, 6}}}, {6}, 16);
   const std::vector<ValueType> inputs{ValueType::image({2, 8, 6})};
   const NodeTypes types{inputs, op.infer_type(inputs)};
-  EXPECT_EQ(op.scratch_bytes(Phase::kForward, {{0, 2}, {0, 16}, {0, 2}}, types, at::kFloat),
+  EXPECT_EQ(op.scratch_bytes(Phase::kForward, {{0, 2}, {0, 16}, {0, 2}}, types, at::kFloat).most,
             (2 * 8 * 4 + 16 * 8 * 4) * 4);
 }
 

@@ -16,6 +16,7 @@ inline Plan staged_plan(int num_stages, int64_t micro_batches = 1,
   plan.stages.resize(num_stages);
   plan.micro_batches = micro_batches;
   plan.schedule = schedule;
+  plan.scratch_bytes = 0;  // it is about values; kernels get what they cannot do without
   return plan;
 }
 

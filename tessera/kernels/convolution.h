@@ -1,0 +1,58 @@
+#pragma once
+// Sums over windows that connect two images, a coarse and a fine one:
+//
+//   coarse position p, tap t  ◄──►  fine position  p * stride + t * dilation
+//
+// A convolution reads the fine image and writes the coarse one, a transposed convolution the other
+// way round, and the gradient of either is the other. So three kernels are all that both operators
+// need, forward and backward. Images are views of any strides; what a window reads outside an image
+// is zero.
+//
+// Example, a 3x3 convolution of an image with its halo:
+//   const ConvolutionShape shape{.stride = {1, 1}, .dilation = {1, 1}};
+//   convolve(shape, x, weight, bias, y, scratch);
+//   convolve_transposed(shape, dy, weight, {}, dx, scratch);
+//   add_convolution_weight_gradient(shape, x, dy, dw, scratch);
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/base/scratch_bytes.h"
+
+namespace tessera {
+
+/// One entry for each spatial axis.
+struct ConvolutionShape {
+  std::vector<int64_t> stride, dilation;
+  int64_t groups = 1;
+  /// Where the fine image's view begins, in positions of the formula above; empty: at zero.
+  std::vector<int64_t> fine_begin = {};
+};
+
+/// Whether these kernels are faster than the library's: they are made for wide registers, and not
+/// for many groups of one channel each. The weight's shape is as below.
+bool is_convolution_kernel_fast(at::IntArrayRef weight_shape, int64_t groups);
+
+/// What each of the three asks for. With less they read their images more than once.
+ScratchBytes convolution_scratch_bytes(at::IntArrayRef weight_shape, int64_t groups,
+                                       at::ScalarType type);
+
+/// coarse[n, k, p] = bias[k] + Σ fine[n, c, p * stride + t * dilation] weight[k, c, t]. The weight
+/// is [coarse channels, fine channels / groups, kernel...]; the bias may be undefined.
+void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,
+              const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch);
+
+/// fine[n, c, q] = bias[c] + Σ coarse[n, k, p] weight[k, c, t] over all p and t with
+/// p * stride + t * dilation = q.
+void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse,
+                         const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& fine,
+                         const at::Tensor& scratch);
+
+/// Adds Σ coarse[n, k, p] fine[n, c, p * stride + t * dilation] to weight_gradient[k, c, t].
+void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Tensor& fine,
+                                     const at::Tensor& coarse, const at::Tensor& weight_gradient,
+                                     const at::Tensor& scratch);
+
+}  // namespace tessera

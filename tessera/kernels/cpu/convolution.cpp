@@ -1,0 +1,275 @@
+#include "tessera/kernels/convolution.h"
+
+#include <ATen/Dispatch.h>
+
+#include <span>
+
+#include "tessera/kernels/cpu/window_gradient.h"
+#include "tessera/kernels/cpu/window_product.h"
+#include "tessera/kernels/cpu/winograd_gradient.h"
+#include "tessera/kernels/cpu/winograd_product.h"
+#include "tessera/kernels/scratch.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kMaxSpace = 3;
+constexpr int64_t kLeastWinogradChannels = 8;
+
+/// Entries of the last axes; those before them are `other`.
+SpaceAxes last_axes(const std::vector<int64_t>& entries, int64_t other) {
+  SpaceAxes axes{other, other, other};
+  std::copy(entries.begin(), entries.end(), axes.end() - std::ssize(entries));
+  return axes;
+}
+
+template <class T>
+StridedImage<T> image_of(const at::Tensor& tensor) {
+  StridedImage<T> image;
+  image.data = tensor.data_ptr<std::remove_const_t<T>>();
+  image.batch = tensor.size(0);
+  image.channels = tensor.size(1);
+  image.batch_stride = tensor.stride(0);
+  image.channel_stride = tensor.stride(1);
+  image.size = last_axes(tensor.sizes().slice(2).vec(), 1);
+  image.stride = last_axes(tensor.strides().slice(2).vec(), 0);
+  return image;
+}
+
+/// The formula with three axes; those that the image does not have stand still.
+struct Connection {
+  SpaceAxes kernel, stride, dilation, fine_begin;
+
+  Connection(const ConvolutionShape& shape, const at::Tensor& weight)
+      : kernel(last_axes(weight.sizes().slice(2).vec(), 1)),
+        stride(last_axes(shape.stride, 1)),
+        dilation(last_axes(shape.dilation, 1)),
+        fine_begin(last_axes(shape.fine_begin, 0)) {}
+
+  /// Calls visit(tap, entry) for all taps in the order of the weight.
+  template <class Visit>
+  void for_taps(Visit&& visit) const {
+    int64_t entry = 0;
+    for (int64_t d = 0; d < kernel[0]; ++d)
+      for (int64_t h = 0; h < kernel[1]; ++h)
+        for (int64_t w = 0; w < kernel[2]; ++w) visit(SpaceAxes{d, h, w}, entry++);
+  }
+
+  /// Windows over the fine image, one for each coarse position.
+  Windows over_fine(const SpaceAxes& coarse_size) const {
+    Windows windows{coarse_size, stride, {}};
+    for_taps([&](const SpaceAxes& tap, int64_t entry) {
+      SpaceAxes offset;
+      for (int axis = 0; axis < kMaxSpace; ++axis)
+        offset[axis] = tap[axis] * dilation[axis] - fine_begin[axis];
+      windows.taps.push_back({offset, entry});
+    });
+    return windows;
+  }
+};
+
+int64_t remainder(int64_t a, int64_t b) { return ((a % b) + b) % b; }
+
+/// Every stride-th fine pixel along each axis, from `first` on, and the windows over the coarse
+/// image that meet in these.
+struct FinePhase {
+  OutputLattice lattice;
+  Windows windows;
+
+  FinePhase(const Connection& connection, const SpaceAxes& fine_size, const SpaceAxes& first) {
+    lattice = {connection.stride, first};
+    for (int axis = 0; axis < kMaxSpace; ++axis) {
+      const int64_t stride = connection.stride[axis];
+      windows.count[axis] = (fine_size[axis] - first[axis] + stride - 1) / stride;
+    }
+    connection.for_taps([&](const SpaceAxes& tap, int64_t entry) {
+      SpaceAxes offset;
+      for (int axis = 0; axis < kMaxSpace; ++axis) {
+        const int64_t reached =
+            first[axis] + connection.fine_begin[axis] - tap[axis] * connection.dilation[axis];
+        if (remainder(reached, connection.stride[axis]) != 0) return;
+        offset[axis] = reached / connection.stride[axis];
+      }
+      windows.taps.push_back({offset, entry});
+    });
+  }
+};
+
+/// Calls visit(phase) for all phases that have pixels.
+template <class Visit>
+void for_phases(const Connection& connection, const SpaceAxes& fine_size, Visit&& visit) {
+  SpaceAxes first;
+  const auto phases = [&](int axis) { return std::min(connection.stride[axis], fine_size[axis]); };
+  for (first[0] = 0; first[0] < phases(0); ++first[0])
+    for (first[1] = 0; first[1] < phases(1); ++first[1])
+      for (first[2] = 0; first[2] < phases(2); ++first[2])
+        visit(FinePhase(connection, fine_size, first));
+}
+
+/// 1x1 windows over images without gaps between rows are windows over one long row.
+template <class T>
+void join_rows(Windows& windows, StridedImage<const T>& in, StridedImage<T>& out) {
+  const SpaceAxes ones{1, 1, 1}, zeros{};
+  if (windows.taps.size() != 1 || windows.step != ones || windows.taps[0].offset != zeros ||
+      in.size != out.size || windows.count != out.size)
+    return;
+  for (int axis = 1; axis >= 0; --axis) {
+    const bool joins = in.stride[axis] == in.size[2] * in.stride[2] &&
+                       out.stride[axis] == out.size[2] * out.stride[2];
+    if (!joins && in.size[axis] > 1) return;
+    for (SpaceAxes* size : {&in.size, &out.size, &windows.count}) {
+      (*size)[2] *= (*size)[axis];
+      (*size)[axis] = 1;
+    }
+  }
+}
+
+template <class T>
+const T* pointer_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
+}
+
+template <class T>
+std::span<T> numbers_in(const at::Tensor& scratch) {
+  return {reinterpret_cast<T*>(scratch.data_ptr<uint8_t>()),
+          static_cast<size_t>(scratch.numel()) / sizeof(T)};
+}
+
+void check_shapes(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,
+                  const at::Tensor& coarse) {
+  TORCH_CHECK(weight.is_contiguous() && weight.size(0) == coarse.size(1) &&
+                  weight.size(1) * shape.groups == fine.size(1),
+              "a weight of ", weight.sizes(), " in ", shape.groups, " groups does not connect ",
+              fine.sizes(), " and ", coarse.sizes());
+}
+
+GroupChannels group_channels(int64_t group, int64_t groups, int64_t all_in, int64_t all_out) {
+  const int64_t in = all_in / groups, out = all_out / groups;
+  return {group * in, in, group * out, out};
+}
+
+/// Winograd's tiles pay where a product over channels is long enough to pay for the transforms, and
+/// there are enough tiles to fill a panel.
+template <class T>
+bool uses_winograd(const SquareTaps& taps, const StridedImage<T>& out, const GroupChannels& group) {
+  const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
+  return std::min(group.num_in, group.num_out) >= kLeastWinogradChannels &&
+         tiles >= kPanelColumns<std::remove_const_t<T>> / 2 && taps.slices <= 3;
+}
+
+/// One group of channels, by the faster way. `packed` holds as much of the weight as it can.
+template <class T>
+void run_product(const StridedImage<const T>& in, const Windows& windows,
+                 const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
+                 const OutputLattice& lattice, const GroupChannels& group, std::span<T> packed) {
+  const std::optional<SquareTaps> taps = SquareTaps::of(windows);
+  if (taps && lattice.step == SpaceAxes{1, 1, 1} && uses_winograd(*taps, out, group))
+    WinogradProduct<T>(in, *taps, weight, bias, out, group, packed).run();
+  else
+    WindowProduct<T>(in, windows, weight, bias, out, lattice, group, packed).run();
+}
+
+}  // namespace
+
+bool is_convolution_kernel_fast(at::IntArrayRef weight_shape, int64_t groups) {
+  constexpr int64_t kLeastProducts = 16;  // of a group's channels on both sides
+  return kVectorBytes >= 32 &&
+         (groups == 1 || weight_shape[0] / groups * weight_shape[1] >= kLeastProducts);
+}
+
+ScratchBytes convolution_scratch_bytes(at::IntArrayRef weight_shape, int64_t groups,
+                                       at::ScalarType type) {
+  const at::IntArrayRef kernel = weight_shape.slice(2);
+  const int64_t coarse = weight_shape[0] / groups, fine = weight_shape[1];
+  const auto bytes = [&](int64_t numbers) { return Scratch::bytes_of(numbers, type); };
+  const int64_t taps = c10::multiply_integers(kernel);
+  const bool is_square = kernel.size() >= 2 && kernel[kernel.size() - 1] == winograd::kKernel &&
+                         kernel[kernel.size() - 2] == winograd::kKernel;
+  // A panel of rows at least, of the one side or of the other.
+  const int64_t least = std::max(std::min<int64_t>(kPanelRows, coarse) * fine,
+                                 std::min<int64_t>(kPanelRows, fine) * coarse);
+  if (!is_square || std::min(coarse, fine) < kLeastWinogradChannels)
+    return {bytes(least * taps), bytes(coarse * fine * taps)};
+  const int64_t points = taps / 9 * winograd::kPoints;
+  // Sums of gradients have whole panels of channels.
+  const int64_t width =
+      at::isFloatingType(type) && type == at::kFloat ? kPanelColumns<float> : kPanelColumns<double>;
+  const int64_t padded = (fine + width - 1) / width * width;
+  return {bytes(std::max(least, std::min<int64_t>(kPanelRows, coarse) * padded) * points),
+          bytes(coarse * padded * points)};
+}
+
+void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,
+              const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch) {
+  check_shapes(shape, fine, weight, coarse);
+  if (coarse.numel() == 0) return;
+  const Connection connection(shape, weight);
+  AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve", [&] {
+    StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
+    StridedImage<scalar_t> out = image_of<scalar_t>(coarse);
+    Windows windows = connection.over_fine(out.size);
+    join_rows(windows, in, out);
+    const int64_t taps = std::ssize(windows.taps);
+    const std::span<scalar_t> packed = numbers_in<scalar_t>(scratch);
+    for (int64_t g = 0; g < shape.groups; ++g) {
+      const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
+      const WindowWeight<scalar_t> entries{
+          weight.data_ptr<scalar_t>() + group.first_out * group.num_in * taps, group.num_in * taps,
+          taps};
+      run_product<scalar_t>(in, windows, entries, pointer_or_null<scalar_t>(bias), out, {}, group,
+                            packed);
+    }
+  });
+}
+
+void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse,
+                         const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& fine,
+                         const at::Tensor& scratch) {
+  check_shapes(shape, fine, weight, coarse);
+  if (fine.numel() == 0) return;
+  const Connection connection(shape, weight);
+  const int64_t taps = c10::multiply_integers(weight.sizes().slice(2));
+  AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve_transposed", [&] {
+    const StridedImage<scalar_t> whole = image_of<scalar_t>(fine);
+    const std::span<scalar_t> packed = numbers_in<scalar_t>(scratch);
+    for_phases(connection, whole.size, [&](FinePhase phase) {
+      StridedImage<const scalar_t> in = image_of<const scalar_t>(coarse);
+      StridedImage<scalar_t> out = whole;
+      if (phase.lattice.step == SpaceAxes{1, 1, 1}) join_rows(phase.windows, in, out);
+      for (int64_t g = 0; g < shape.groups; ++g) {
+        const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
+        const WindowWeight<scalar_t> entries{
+            weight.data_ptr<scalar_t>() + group.first_in * group.num_out * taps, taps,
+            group.num_out * taps};
+        run_product<scalar_t>(in, phase.windows, entries, pointer_or_null<scalar_t>(bias), out,
+                              phase.lattice, group, packed);
+      }
+    });
+  });
+}
+
+void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Tensor& fine,
+                                     const at::Tensor& coarse, const at::Tensor& weight_gradient,
+                                     const at::Tensor& scratch) {
+  check_shapes(shape, fine, weight_gradient, coarse);
+  if (coarse.numel() == 0 || fine.numel() == 0) return;
+  const Connection connection(shape, weight_gradient);
+  AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolution_weight_gradient", [&] {
+    const StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
+    const StridedImage<const scalar_t> out = image_of<const scalar_t>(coarse);
+    const Windows windows = connection.over_fine(out.size);
+    const std::optional<SquareTaps> taps = SquareTaps::of(windows);
+    for (int64_t g = 0; g < shape.groups; ++g) {
+      const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
+      scalar_t* gradient = weight_gradient.data_ptr<scalar_t>() +
+                           group.first_out * group.num_in * std::ssize(windows.taps);
+      if (taps && uses_winograd(*taps, out, group))
+        WinogradGradient<scalar_t>(in, *taps, out, group, gradient, numbers_in<scalar_t>(scratch))
+            .run();
+      else
+        WindowGradient<scalar_t>(in, windows, out, group, gradient).run();
+    }
+  });
+}
+
+}  // namespace tessera

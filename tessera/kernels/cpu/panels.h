@@ -1,0 +1,113 @@
+#pragma once
+// Products of small matrices in registers, from which all convolutions are made. Operands are
+// packed into panels beforehand, so that a product reads memory in order.
+//
+//   multiply_panels:   c[i][j] = start + Σ a[l][i] b[l][j]    i < rows <= kPanelRows, j <
+//   kPanelColumns add_dot_products:  c[i][j] += Σ a[i][p] b[j][p]           i < kDotRows, j <
+//   kDotColumns, p < length
+//
+// The order of additions does not depend on where the operands lie, nor on threads.
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "tessera/kernels/cpu/vector.h"
+
+namespace tessera {
+
+/// Two registers of columns, and as many rows as the registers have room for sums.
+constexpr int kPanelRows = kNumRegisters == 32 ? 14 : 6;
+template <class T>
+constexpr int kPanelColumns = 2 * kLanes<T>;
+
+/// Where the sums start: at the numbers of an earlier product, or at one number for each row, or at
+/// zero; and where they go.
+template <class T>
+struct PanelEnds {
+  const T* from = nullptr;
+  int64_t from_stride = 0;  // between rows
+  const T* row_start = nullptr;
+  T* to = nullptr;
+  int64_t to_stride = 0;
+};
+
+template <class T, int kRows>
+void multiply_rows(int64_t depth, const T* a, int64_t a_stride, const T* b,
+                   const PanelEnds<T>& ends) {
+  constexpr int kStep = kLanes<T>;
+  Vector<T> sums[kRows][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    const T start = ends.row_start != nullptr ? ends.row_start[i] : T(0);
+    const T* from = ends.from + i * ends.from_stride;
+    sums[i][0] = ends.from != nullptr ? load(from) : Vector<T>{} + start;
+    sums[i][1] = ends.from != nullptr ? load(from + kStep) : Vector<T>{} + start;
+  }
+  for (int64_t l = 0; l < depth; ++l) {
+    const Vector<T> first = load(b), second = load(b + kStep);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      sums[i][0] += a[i] * first;
+      sums[i][1] += a[i] * second;
+    }
+    a += a_stride;
+    b += 2 * kStep;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    store(ends.to + i * ends.to_stride, sums[i][0]);
+    store(ends.to + i * ends.to_stride + kStep, sums[i][1]);
+  }
+}
+
+/// a: depth x rows, its rows a_stride apart; b: depth x kPanelColumns without gaps.
+template <class T>
+void multiply_panels(int rows, int64_t depth, const T* a, int64_t a_stride, const T* b,
+                     const PanelEnds<T>& ends) {
+  using Multiply = void (*)(int64_t, const T*, int64_t, const T*, const PanelEnds<T>&);
+  static constexpr auto kByRows = []<int... kCounts>(std::integer_sequence<int, kCounts...>) {
+    return std::array<Multiply, kPanelRows>{multiply_rows<T, kCounts + 1>...};
+  }
+  (std::make_integer_sequence<int, kPanelRows>());
+  kByRows[rows - 1](depth, a, a_stride, b, ends);
+}
+
+constexpr int kDotRows = kNumRegisters == 32 ? 4 : 2;
+constexpr int kDotColumns = kNumRegisters == 32 ? 6 : 4;
+
+template <class T, int kRows, int kColumns>
+void add_dots(int64_t length, const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c,
+              int64_t c_stride) {
+  Vector<T> sums[kRows][kColumns] = {};
+  for (int64_t p = 0; p < length; p += kLanes<T>) {
+    Vector<T> left[kRows];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) left[i] = load(a + i * a_stride + p);
+#pragma GCC unroll 8
+    for (int j = 0; j < kColumns; ++j) {
+      const Vector<T> right = load(b + j * b_stride + p);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) sums[i][j] += left[i] * right;
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < kColumns; ++j) c[i * c_stride + j] += sum_of_lanes<T>(sums[i][j]);
+}
+
+/// Rows of a and b are `length` numbers, whole registers.
+template <class T>
+void add_dot_products(int rows, int columns, int64_t length, const T* a, int64_t a_stride,
+                      const T* b, int64_t b_stride, T* c, int64_t c_stride) {
+  using Add = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t);
+  static constexpr auto kBySize = []<int... kCells>(std::integer_sequence<int, kCells...>) {
+    return std::array<Add, kDotRows * kDotColumns>{
+        add_dots<T, kCells / kDotColumns + 1, kCells % kDotColumns + 1>...};
+  }
+  (std::make_integer_sequence<int, kDotRows * kDotColumns>());
+  kBySize[(rows - 1) * kDotColumns + columns - 1](length, a, a_stride, b, b_stride, c, c_stride);
+}
+
+}  // namespace tessera

@@ -1,0 +1,243 @@
+#pragma once
+// out[n, k, j] = bias[k] + Σ over rows (c, tap) of weight[k, c, tap] * windows[row, j], computed as
+//
+//                  columns: a block of windows
+//                 ┌────────────────┐
+//        rows     │ panels of 2    │   packed for each block of rows, in the cache
+//                 │ registers each │
+//                 └────────────────┘
+//   weight panel  ┌────────────────┐
+//   of 14 x rows  │ 14 x 2 sums    │   in registers
+//                 └────────────────┘
+//
+// Memory besides the images: the packed weight, and for each thread a block of some 100 KiB.
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "tessera/kernels/cpu/panels.h"
+#include "tessera/kernels/cpu/strided_image.h"
+#include "tessera/kernels/cpu/thread_buffer.h"
+#include "tessera/kernels/cpu/window_rows.h"
+
+namespace tessera {
+
+/// weight[k, c, entry] at data + k * out_stride + c * in_stride + entry.
+template <class T>
+struct WindowWeight {
+  const T* data = nullptr;
+  int64_t out_stride = 0, in_stride = 0;
+};
+
+/// Window j writes the pixel j * step + begin.
+struct OutputLattice {
+  SpaceAxes step{1, 1, 1};
+  SpaceAxes begin{};
+};
+
+/// The channels of one group.
+struct GroupChannels {
+  int64_t first_in = 0, num_in = 0;
+  int64_t first_out = 0, num_out = 0;
+};
+
+/// Output channels in panels of equal height, as far as they divide.
+class RowPanels {
+ public:
+  explicit RowPanels(int64_t rows)
+      : rows_(rows),
+        count_((rows + kPanelRows - 1) / kPanelRows),
+        height_((rows + count_ - 1) / count_) {}
+
+  int64_t count() const { return count_; }
+  int64_t height() const { return height_; }
+  /// Of the end, all rows.
+  int64_t first_row(int64_t panel) const { return std::min(panel * height_, rows_); }
+  int64_t rows_of(int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
+  /// How many panels fit where a row takes this much; at least one.
+  int64_t within(size_t room, int64_t per_row) const {
+    return std::clamp<int64_t>(static_cast<int64_t>(room) / (per_row * height_), 1, count_);
+  }
+
+ private:
+  int64_t rows_, count_, height_;
+};
+
+/// Calls run(first panel, end) for as many panels at a time as there is room for, about the same
+/// number each time.
+template <class Run>
+void for_panels_that_fit(const RowPanels& panels, int64_t at_once, Run&& run) {
+  const int64_t rounds = (panels.count() + at_once - 1) / at_once;
+  for (int64_t round = 0; round < rounds; ++round)
+    run(round * panels.count() / rounds, (round + 1) * panels.count() / rounds);
+}
+
+template <class T>
+class WindowProduct {
+ public:
+  WindowProduct(const StridedImage<const T>& in, const Windows& windows,
+                const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
+                const OutputLattice& lattice, const GroupChannels& group, std::span<T> packed)
+      : in_(in),
+        windows_(windows),
+        bias_(bias),
+        out_(out),
+        lattice_(lattice),
+        group_(group),
+        depth_(group.num_in * std::ssize(windows.taps)),
+        weight_(weight),
+        panels_(group.num_out),
+        packed_(packed) {}
+
+  void run() {
+    for_panels_that_fit(panels_, panels_.within(packed_.size(), std::max<int64_t>(depth_, 1)),
+                        [&](int64_t first, int64_t end) {
+                          first_panel_ = first;
+                          end_panel_ = end;
+                          pack_weight();
+                          run_panels();
+                        });
+  }
+
+ private:
+  void run_panels() const {
+    const int64_t total = out_.batch * windows_.num_positions();
+    const int64_t columns = columns_at_once(total);
+    const int64_t blocks = (total + columns - 1) / columns;
+    // Few blocks are cut by rows of the weight, too, so that every thread has one.
+    const int64_t num_panels = end_panel_ - first_panel_;
+    const int64_t shares = std::clamp<int64_t>(at::get_num_threads() / blocks, 1, num_panels);
+    at::parallel_for(0, blocks * shares, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t first = task / shares * columns, share = task % shares;
+        run_block(first, std::min(columns, total - first),
+                  first_panel_ + share * num_panels / shares,
+                  first_panel_ + (share + 1) * num_panels / shares);
+      }
+    });
+  }
+
+  static constexpr int64_t kColumns = kPanelColumns<T>;
+  static constexpr int64_t kRowsAtOnce = 192;  // a panel of columns stays in the first-level cache
+  static constexpr int64_t kBlockBytes = 512 << 10;  // of columns and of sums: half of the second
+
+  int64_t columns_at_once(int64_t total) const {
+    const int64_t most = kBlockBytes / static_cast<int64_t>(sizeof(T)) /
+                         (group_.num_out + std::min(depth_, kRowsAtOnce));
+    const int64_t wanted = std::min<int64_t>(total, 16 * kColumns);
+    const int64_t whole = (std::min(most, wanted) + kColumns - 1) / kColumns * kColumns;
+    return std::max(whole, kColumns);
+  }
+
+  int64_t packed_rows() const {
+    return panels_.first_row(end_panel_) - panels_.first_row(first_panel_);
+  }
+  /// A panel's part of a block of the depth: [block][panel][depth][row].
+  T* packed_panel(int64_t panel, int64_t begin, int64_t end) const {
+    const int64_t rows_before = panels_.first_row(panel) - panels_.first_row(first_panel_);
+    return packed_.data() + begin * packed_rows() + rows_before * (end - begin);
+  }
+
+  void pack_weight() const {
+    const int64_t taps = std::ssize(windows_.taps);
+    at::parallel_for(first_panel_, end_panel_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        const T* from = weight_.data + panels_.first_row(panel) * weight_.out_stride;
+        const int64_t rows = panels_.rows_of(panel);
+        for (int64_t block = 0; block < depth_; block += kRowsAtOnce) {
+          const int64_t block_end = std::min(block + kRowsAtOnce, depth_);
+          T* to = packed_panel(panel, block, block_end);
+          for (int64_t row = block; row < block_end; ++row) {
+            const T* entry =
+                from + row / taps * weight_.in_stride + windows_.taps[row % taps].entry;
+            for (int64_t i = 0; i < rows; ++i) *to++ = entry[i * weight_.out_stride];
+          }
+        }
+      }
+    });
+  }
+
+  void run_block(int64_t begin, int64_t count, int64_t first_panel, int64_t end_panel) const {
+    const std::vector<WindowRun> runs = runs_of_windows(windows_.count, begin, count, kColumns);
+    const int64_t columns = (count + kColumns - 1) / kColumns * kColumns;
+    const int64_t depth = std::min(depth_, kRowsAtOnce);
+    T* rows = thread_buffer<T>(columns * (depth + group_.num_out));
+    T* sums = rows + columns * depth;
+    WindowRows<T> windows(in_, windows_, group_.first_in);
+    windows.set_columns(runs, kColumns, depth * kColumns, columns);
+    int64_t block = 0;
+    do {  // once where there is no tap at all
+      const int64_t end = std::min(block + kRowsAtOnce, depth_);
+      windows.pack(block, end, rows, kColumns);
+      for (int64_t panel = first_panel; panel < end_panel; ++panel)
+        multiply(panel, block, end, rows, depth * kColumns, runs, sums);
+      block = end;
+    } while (block < depth_);
+    for (const WindowRun& run : runs)
+      if (!is_direct(run))
+        write(run, sums, panels_.first_row(first_panel), panels_.first_row(end_panel));
+  }
+
+  /// A panel of columns that is one run of pixels goes where it belongs.
+  bool is_direct(const WindowRun& run) const {
+    return run.length == kColumns && lattice_.step[2] * out_.stride[2] == 1;
+  }
+
+  T* pixel(const WindowRun& run, int64_t channel) const {
+    T* plane = out_.plane(run.sample, group_.first_out + channel);
+    for (int axis = 0; axis < 3; ++axis)
+      plane += (run.at[axis] * lattice_.step[axis] + lattice_.begin[axis]) * out_.stride[axis];
+    return plane;
+  }
+
+  /// Sums lie in panels of columns: [panel][row][column].
+  void multiply(int64_t panel, int64_t begin, int64_t end, const T* rows, int64_t panel_stride,
+                const std::vector<WindowRun>& runs, T* sums) const {
+    const T* weights = packed_panel(panel, begin, end);
+    PanelEnds<T> ends;
+    for (const WindowRun& run : runs) {
+      if (run.column % kColumns != 0) continue;
+      const int64_t column_panel = run.column / kColumns;
+      T* sum = sums + (column_panel * group_.num_out + panels_.first_row(panel)) * kColumns;
+      ends.from = begin > 0 ? sum : nullptr;
+      ends.from_stride = kColumns;
+      ends.row_start =
+          bias_ != nullptr ? bias_ + group_.first_out + panels_.first_row(panel) : nullptr;
+      const bool goes_out = end == depth_ && is_direct(run);
+      ends.to = goes_out ? pixel(run, panels_.first_row(panel)) : sum;
+      ends.to_stride = goes_out ? out_.channel_stride : kColumns;
+      multiply_panels(static_cast<int>(panels_.rows_of(panel)), end - begin, weights,
+                      panels_.rows_of(panel), rows + column_panel * panel_stride, ends);
+    }
+  }
+
+  void write(const WindowRun& run, const T* sums, int64_t begin, int64_t end) const {
+    const int64_t step = lattice_.step[2] * out_.stride[2];
+    for (int64_t channel = begin; channel < end; ++channel) {
+      const T* from = sums + (run.column / kColumns * group_.num_out + channel) * kColumns +
+                      run.column % kColumns;
+      T* to = pixel(run, channel);
+      if (step == 1)
+        copy_run(to, from, run.length);
+      else
+        for (int64_t i = 0; i < run.length; ++i) to[i * step] = from[i];
+    }
+  }
+
+  const StridedImage<const T> in_;
+  const Windows& windows_;
+  const T* bias_;
+  const StridedImage<T> out_;
+  const OutputLattice lattice_;
+  const GroupChannels group_;
+  const int64_t depth_;
+  const WindowWeight<T> weight_;
+  const RowPanels panels_;
+  const std::span<T> packed_;
+  int64_t first_panel_ = 0, end_panel_ = 0;  // that are packed
+};
+
+}  // namespace tessera
