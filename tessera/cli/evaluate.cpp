@@ -256,7 +256,7 @@ void add_evaluate(CLI::App& app, int* exit_code) {
                    "image where it fits into memory); changes no score, and leaves out the loss")
       ->group("Scores");
   command
-      ->add_option("--scratch", options->request.scratch_folder,
+      ->add_option("--scratch-folder", options->request.scratch_folder,
                    "folder, seen by all workers, for outputs on their way to the images' own grid "
                    "(default: the system's for temporary files)")
       ->group("Files");
