@@ -23,12 +23,21 @@
 
 namespace tessera {
 
+/// How sums over 3x3 windows of stride 1 are computed. Winograd's tiles take a quarter of the
+/// products, and round a little more.
+enum class ConvolutionMethod {
+  kAuto,      // by tiles where that is faster
+  kDirect,    // always product by product
+  kWinograd,  // by tiles wherever that is possible
+};
+
 /// One entry for each spatial axis.
 struct ConvolutionShape {
   std::vector<int64_t> stride, dilation;
   int64_t groups = 1;
   /// Where the fine image's view begins, in positions of the formula above; empty: at zero.
   std::vector<int64_t> fine_begin = {};
+  ConvolutionMethod method = ConvolutionMethod::kAuto;
 };
 
 /// Whether these kernels are faster than the library's: they are made for wide registers, and not
@@ -36,7 +45,7 @@ struct ConvolutionShape {
 bool is_convolution_kernel_fast(at::IntArrayRef weight_shape, int64_t groups);
 
 /// What each of the three asks for. With less they read their images more than once.
-ScratchBytes convolution_scratch_bytes(at::IntArrayRef weight_shape, int64_t groups,
+ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type);
 
 /// coarse[n, k, p] = bias[k] + Σ fine[n, c, p * stride + t * dilation] weight[k, c, t]. The weight

@@ -14,7 +14,6 @@ namespace tessera {
 namespace {
 
 constexpr int kMaxSpace = 3;
-constexpr int64_t kLeastWinogradChannels = 8;
 
 /// Entries of the last axes; those before them are `other`.
 SpaceAxes last_axes(const std::vector<int64_t>& entries, int64_t other) {
@@ -148,22 +147,31 @@ GroupChannels group_channels(int64_t group, int64_t groups, int64_t all_in, int6
   return {group * in, in, group * out, out};
 }
 
-/// Winograd's tiles pay where a product over channels is long enough to pay for the transforms, and
-/// there are enough tiles to fill a panel.
+/// Winograd's tiles pay where a product over channels is long enough to pay for the transforms...
+bool has_winograd_channels(ConvolutionMethod method, int64_t channels, int64_t other_channels) {
+  constexpr int64_t kLeastChannels = 8;
+  return method == ConvolutionMethod::kWinograd ||
+         (method == ConvolutionMethod::kAuto &&
+          std::min(channels, other_channels) >= kLeastChannels);
+}
+
+/// ... and there are enough tiles to fill a panel.
 template <class T>
-bool uses_winograd(const SquareTaps& taps, const StridedImage<T>& out, const GroupChannels& group) {
+bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const StridedImage<T>& out,
+                   const GroupChannels& group) {
   const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
-  return std::min(group.num_in, group.num_out) >= kLeastWinogradChannels &&
-         tiles >= kPanelColumns<std::remove_const_t<T>> / 2 && taps.slices <= 3;
+  const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2 && taps.slices <= 3;
+  return has_winograd_channels(method, group.num_in, group.num_out) &&
+         (has_tiles || method == ConvolutionMethod::kWinograd);
 }
 
 /// One group of channels, by the faster way. `packed` holds as much of the weight as it can.
 template <class T>
-void run_product(const StridedImage<const T>& in, const Windows& windows,
+void run_product(ConvolutionMethod method, const StridedImage<const T>& in, const Windows& windows,
                  const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
                  const OutputLattice& lattice, const GroupChannels& group, std::span<T> packed) {
   const std::optional<SquareTaps> taps = SquareTaps::of(windows);
-  if (taps && lattice.step == SpaceAxes{1, 1, 1} && uses_winograd(*taps, out, group))
+  if (taps && lattice.step == SpaceAxes{1, 1, 1} && uses_winograd(method, *taps, out, group))
     WinogradProduct<T>(in, *taps, weight, bias, out, group, packed).run();
   else
     WindowProduct<T>(in, windows, weight, bias, out, lattice, group, packed).run();
@@ -177,10 +185,10 @@ bool is_convolution_kernel_fast(at::IntArrayRef weight_shape, int64_t groups) {
          (groups == 1 || weight_shape[0] / groups * weight_shape[1] >= kLeastProducts);
 }
 
-ScratchBytes convolution_scratch_bytes(at::IntArrayRef weight_shape, int64_t groups,
+ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type) {
   const at::IntArrayRef kernel = weight_shape.slice(2);
-  const int64_t coarse = weight_shape[0] / groups, fine = weight_shape[1];
+  const int64_t coarse = weight_shape[0] / shape.groups, fine = weight_shape[1];
   const auto bytes = [&](int64_t numbers) { return Scratch::bytes_of(numbers, type); };
   const int64_t taps = c10::multiply_integers(kernel);
   const bool is_square = kernel.size() >= 2 && kernel[kernel.size() - 1] == winograd::kKernel &&
@@ -188,12 +196,11 @@ ScratchBytes convolution_scratch_bytes(at::IntArrayRef weight_shape, int64_t gro
   // A panel of rows at least, of the one side or of the other.
   const int64_t least = std::max(std::min<int64_t>(kPanelRows, coarse) * fine,
                                  std::min<int64_t>(kPanelRows, fine) * coarse);
-  if (!is_square || std::min(coarse, fine) < kLeastWinogradChannels)
+  if (!is_square || !has_winograd_channels(shape.method, coarse, fine))
     return {bytes(least * taps), bytes(coarse * fine * taps)};
   const int64_t points = taps / 9 * winograd::kPoints;
   // Sums of gradients have whole panels of channels.
-  const int64_t width =
-      at::isFloatingType(type) && type == at::kFloat ? kPanelColumns<float> : kPanelColumns<double>;
+  const int64_t width = type == at::kFloat ? kPanelColumns<float> : kPanelColumns<double>;
   const int64_t padded = (fine + width - 1) / width * width;
   return {bytes(std::max(least, std::min<int64_t>(kPanelRows, coarse) * padded) * points),
           bytes(coarse * padded * points)};
@@ -216,8 +223,8 @@ void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::T
       const WindowWeight<scalar_t> entries{
           weight.data_ptr<scalar_t>() + group.first_out * group.num_in * taps, group.num_in * taps,
           taps};
-      run_product<scalar_t>(in, windows, entries, pointer_or_null<scalar_t>(bias), out, {}, group,
-                            packed);
+      run_product<scalar_t>(shape.method, in, windows, entries, pointer_or_null<scalar_t>(bias),
+                            out, {}, group, packed);
     }
   });
 }
@@ -241,8 +248,8 @@ void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse
         const WindowWeight<scalar_t> entries{
             weight.data_ptr<scalar_t>() + group.first_in * group.num_out * taps, taps,
             group.num_out * taps};
-        run_product<scalar_t>(in, phase.windows, entries, pointer_or_null<scalar_t>(bias), out,
-                              phase.lattice, group, packed);
+        run_product<scalar_t>(shape.method, in, phase.windows, entries,
+                              pointer_or_null<scalar_t>(bias), out, phase.lattice, group, packed);
       }
     });
   });
@@ -263,7 +270,7 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
       const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
       scalar_t* gradient = weight_gradient.data_ptr<scalar_t>() +
                            group.first_out * group.num_in * std::ssize(windows.taps);
-      if (taps && uses_winograd(*taps, out, group))
+      if (taps && uses_winograd(shape.method, *taps, out, group))
         WinogradGradient<scalar_t>(in, *taps, out, group, gradient, numbers_in<scalar_t>(scratch))
             .run();
       else

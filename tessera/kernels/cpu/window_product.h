@@ -105,17 +105,21 @@ class WindowProduct {
  private:
   void run_panels() const {
     const int64_t total = out_.batch * windows_.num_positions();
-    const int64_t columns = columns_at_once(total);
-    const int64_t blocks = (total + columns - 1) / columns;
-    // Few blocks are cut by rows of the weight, too, so that every thread has one.
-    const int64_t num_panels = end_panel_ - first_panel_;
-    const int64_t shares = std::clamp<int64_t>(at::get_num_threads() / blocks, 1, num_panels);
+    const int64_t column_panels = (total + kColumns - 1) / kColumns,
+                  row_panels = end_panel_ - first_panel_;
+    const int64_t threads = at::get_num_threads();
+    const int64_t least_blocks = (column_panels + panels_at_once() - 1) / panels_at_once();
+    // As many for each thread; where there are too few, rows of the weight are cut, too.
+    const int64_t blocks =
+        std::min(column_panels, (least_blocks + threads - 1) / threads * threads);
+    const int64_t shares = std::clamp<int64_t>(threads / blocks, 1, row_panels);
     at::parallel_for(0, blocks * shares, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t first = task / shares * columns, share = task % shares;
-        run_block(first, std::min(columns, total - first),
-                  first_panel_ + share * num_panels / shares,
-                  first_panel_ + (share + 1) * num_panels / shares);
+        const int64_t block = task / shares, share = task % shares;
+        const int64_t first = block * column_panels / blocks * kColumns;
+        const int64_t last = std::min((block + 1) * column_panels / blocks * kColumns, total);
+        run_block(first, last - first, first_panel_ + share * row_panels / shares,
+                  first_panel_ + (share + 1) * row_panels / shares);
       }
     });
   }
@@ -124,12 +128,10 @@ class WindowProduct {
   static constexpr int64_t kRowsAtOnce = 192;  // a panel of columns stays in the first-level cache
   static constexpr int64_t kBlockBytes = 512 << 10;  // of columns and of sums: half of the second
 
-  int64_t columns_at_once(int64_t total) const {
+  int64_t panels_at_once() const {
     const int64_t most = kBlockBytes / static_cast<int64_t>(sizeof(T)) /
-                         (group_.num_out + std::min(depth_, kRowsAtOnce));
-    const int64_t wanted = std::min<int64_t>(total, 16 * kColumns);
-    const int64_t whole = (std::min(most, wanted) + kColumns - 1) / kColumns * kColumns;
-    return std::max(whole, kColumns);
+                         (group_.num_out + std::min(depth_, kRowsAtOnce)) / kColumns;
+    return std::clamp<int64_t>(most, 1, 16);
   }
 
   int64_t packed_rows() const {

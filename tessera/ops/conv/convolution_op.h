@@ -74,7 +74,7 @@ class ConvolutionOp : public Op {
   }
   ScratchBytes kernel_scratch_bytes(Phase phase, const Shape& weight, at::ScalarType real) const {
     if (!is_product(phase) || !has_kernel(weight)) return {};
-    return convolution_scratch_bytes(weight, geometry_.groups, real);
+    return convolution_scratch_bytes(shape_, weight, real);
   }
   /// Of a convolution from `second` channels to `first`, or of a transposed one the other way
   /// round.

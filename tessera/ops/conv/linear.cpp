@@ -65,8 +65,7 @@ class Linear final : public Op {
                              at::ScalarType real) const override {
     const bool is_matrix = out.num_axes() == 2;
     if (is_matrix || !is_product(phase)) return 0;
-    return convolution_scratch_bytes({options_.out_features, types.inputs[0].channels()},
-                                     /*groups=*/1, real);
+    return convolution_scratch_bytes({}, {options_.out_features, types.inputs[0].channels()}, real);
   }
 
   void forward(KernelArgs& args) const override {

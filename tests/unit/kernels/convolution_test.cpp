@@ -1,0 +1,178 @@
+// The convolution kernels beside the library's, in float64 to the last digits and in float32 within
+// what rounding explains: all methods, any kernel, stride, dilation and groups, views with strides
+// of their own, pieces of the fine image, and any amount of scratch.
+
+#include "tessera/kernels/convolution.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/unit/ops/random_views.h"
+
+namespace tessera::convolution_kernel_test {
+namespace {
+
+struct Case {
+  ConvolutionShape shape;
+  at::Tensor fine, weight, bias, coarse;  // float64; the coarse one is any gradient
+};
+
+Case draw_case(Draw& draw, int64_t num_spatial, bool square) {
+  Case drawn;
+  ConvolutionShape& shape = drawn.shape;
+  shape.groups = draw.between(1, 2);
+  const int64_t most = num_spatial == 3 ? 12 : 40;
+  const int64_t in = draw.between(1, most), out = draw.between(1, most), batch = draw.between(1, 3);
+  std::vector<int64_t> fine{batch, shape.groups * in}, weight{shape.groups * out, in};
+  std::vector<int64_t> coarse{batch, shape.groups * out};
+  for (int64_t axis = 0; axis < num_spatial; ++axis) {
+    const bool is_depth = axis + 2 < num_spatial;
+    const int64_t kernel = !square ? draw.between(1, 4) : is_depth ? draw.between(1, 3) : 3;
+    shape.stride.push_back(square ? 1 : draw.between(1, 3));
+    shape.dilation.push_back(square ? 1 : draw.between(1, 2));
+    const int64_t reach = (kernel - 1) * shape.dilation.back() + 1;
+    const int64_t size = reach + draw.between(0, is_depth ? 4 : 19);
+    fine.push_back(size);
+    weight.push_back(kernel);
+    coarse.push_back((size - reach) / shape.stride.back() + 1);
+  }
+  drawn.fine = draw.uniform(fine, -1, 1);
+  drawn.weight = draw.uniform(weight, -1, 1);
+  drawn.bias = draw.uniform({weight[0]}, -1, 1);
+  drawn.coarse = draw.uniform(coarse, -1, 1);
+  return drawn;
+}
+
+struct Results {
+  at::Tensor coarse, fine, weight_gradient;
+};
+
+Results by_library(const Case& c) {
+  const std::vector<int64_t> none(c.shape.stride.size(), 0);
+  const auto [fine, weight, bias] = at::convolution_backward(
+      c.coarse, c.fine, c.weight, at::IntArrayRef(c.weight.size(0)), c.shape.stride, none,
+      c.shape.dilation, false, none, c.shape.groups, {true, true, false});
+  return {at::convolution(c.fine, c.weight, c.bias, c.shape.stride, none, c.shape.dilation, false,
+                          none, c.shape.groups),
+          fine, weight};
+}
+
+/// The same numbers in a view of strides of its own.
+at::Tensor somewhere(Draw& draw, const at::Tensor& tensor, at::ScalarType type) {
+  return strided_copy(draw, tensor.to(type));
+}
+
+at::Tensor place_for(Draw& draw, const at::Tensor& like, at::ScalarType type) {
+  return surrounded(draw, like.sizes().vec(), type).view;
+}
+
+Results by_kernels(Draw& draw, const Case& c, ConvolutionMethod method, at::ScalarType type) {
+  ConvolutionShape shape = c.shape;
+  shape.method = method;
+  const at::Tensor fine = somewhere(draw, c.fine, type), coarse = somewhere(draw, c.coarse, type);
+  const at::Tensor weight = c.weight.to(type), bias = c.bias.to(type);
+  const auto scratch = [&] {
+    const ScratchBytes wish = convolution_scratch_bytes(shape, weight.sizes(), type);
+    return at::full({draw.between(wish.least, wish.most)}, 0xff, at::kByte);
+  };
+  Results results{place_for(draw, c.coarse, type), place_for(draw, c.fine, type),
+                  at::zeros(weight.sizes(), weight.options())};
+  convolve(shape, fine, weight, bias, results.coarse, scratch());
+  convolve_transposed(shape, coarse, weight, {}, results.fine, scratch());
+  add_convolution_weight_gradient(shape, fine, coarse, results.weight_gradient, scratch());
+  return results;
+}
+
+double distance(const at::Tensor& found, const at::Tensor& expected) {
+  return ((found.to(at::kDouble) - expected).abs().max() / expected.abs().max().clamp_min(1e-3))
+      .item<double>();
+}
+
+void expect_alike(const Results& found, const Results& expected, double most) {
+  EXPECT_LE(distance(found.coarse, expected.coarse), most);
+  EXPECT_LE(distance(found.fine, expected.fine), most);
+  EXPECT_LE(distance(found.weight_gradient, expected.weight_gradient), most);
+}
+
+TEST(ConvolutionKernels, AnyShape) {
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const Case c = draw_case(draw, 1 + static_cast<int64_t>(seed % 3), /*square=*/false);
+    const Results expected = by_library(c);
+    expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kDouble), expected, 1e-13);
+    expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kFloat), expected, 1e-5);
+  }
+}
+
+// Tiles that reach over the image's end, few and many of them, and one or several slices of depth.
+TEST(ConvolutionKernels, SquareKernelsByAllMethods) {
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const Case c = draw_case(draw, 2 + static_cast<int64_t>(seed % 2), /*square=*/true);
+    const Results expected = by_library(c);
+    for (const ConvolutionMethod method :
+         {ConvolutionMethod::kAuto, ConvolutionMethod::kDirect, ConvolutionMethod::kWinograd}) {
+      expect_alike(by_kernels(draw, c, method, at::kDouble), expected, 1e-12);
+      expect_alike(by_kernels(draw, c, method, at::kFloat), expected, 1e-4);
+    }
+  }
+}
+
+// What a window reads outside of the fine image is zero, and what no window reaches has its bias.
+TEST(ConvolutionKernels, PartsOfTheFineImage) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    Case c = draw_case(draw, 2, /*square=*/draw.between(0, 1) == 0);
+    const Results whole = by_library(c);
+    const int64_t begin = draw.between(0, c.fine.size(3) - 1);
+    const int64_t size = draw.between(1, c.fine.size(3) - begin);
+    const auto part = [&](const at::Tensor& image) { return image.narrow(3, begin, size); };
+    ConvolutionShape shape = c.shape;
+    shape.fine_begin = {0, begin};
+    const at::Tensor scratch = at::empty(
+        {convolution_scratch_bytes(shape, c.weight.sizes(), at::kDouble).most}, at::kByte);
+
+    const at::Tensor fine = place_for(draw, part(c.fine), at::kDouble);
+    convolve_transposed(shape, c.coarse, c.weight, {}, fine, scratch);
+    EXPECT_LE(distance(fine, part(whole.fine)), 1e-12);
+
+    Case with_zeros = c;
+    with_zeros.fine = at::zeros_like(c.fine);
+    part(with_zeros.fine).copy_(part(c.fine));
+    const Results expected = by_library(with_zeros);
+    const at::Tensor coarse = place_for(draw, c.coarse, at::kDouble);
+    convolve(shape, part(c.fine), c.weight, c.bias, coarse, scratch);
+    EXPECT_LE(distance(coarse, expected.coarse), 1e-12);
+    const at::Tensor weight = at::zeros_like(c.weight);
+    add_convolution_weight_gradient(shape, part(c.fine), c.coarse, weight, scratch);
+    EXPECT_LE(distance(weight, expected.weight_gradient), 1e-12);
+  }
+}
+
+TEST(ConvolutionKernels, ThreadsChangeNothing) {
+  const int before = at::get_num_threads();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Draw draw(seed);
+    const Case c = draw_case(draw, 2, /*square=*/draw.between(0, 1) == 0);
+    const Draw same = draw;
+    std::optional<Results> first;
+    for (int threads : {1, 2, 5}) {
+      at::set_num_threads(threads);
+      Draw again = same;
+      const Results results = by_kernels(again, c, ConvolutionMethod::kAuto, at::kFloat);
+      if (!first) first = results;
+      EXPECT_TRUE(at::equal(results.coarse, first->coarse));
+      EXPECT_TRUE(at::equal(results.fine, first->fine));
+      EXPECT_TRUE(at::equal(results.weight_gradient, first->weight_gradient));
+    }
+  }
+  at::set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace tessera::convolution_kernel_test
