@@ -19,7 +19,7 @@ GAP = 8
 
 
 def read(path):
-    """The voxels of a NIfTI-1 file of bytes as z, y, x, and the place of the first along x, in mm."""
+    """The voxels of a NIfTI-1 file of bytes as z, y, x, and where the first lies along x (mm)."""
     content = gzip.open(path).read()
     x, y, z = struct.unpack_from("<3h", content, 42)
     kind = struct.unpack_from("<h", content, 70)[0]
