@@ -1,4 +1,4 @@
-"""A retina as TIFF images with a mask of its vessels, from Debian's package python3-skimage.
+"""A retina as tiled TIFF images with a mask of its vessels, from Debian's package python3-skimage.
 
 Usage: retina_data.py FOLDER
 
@@ -17,6 +17,7 @@ import numpy
 import skimage.data
 import skimage.filters
 import skimage.morphology
+import tifffile
 from PIL import Image
 
 
@@ -39,8 +40,12 @@ def main(folder):
     ):
         for kind in ("images", "masks"):
             (folder / part / kind).mkdir(parents=True, exist_ok=True)
-        Image.fromarray(photograph[:, columns]).save(
-            folder / part / "images" / f"{name}.tif", compression="tiff_deflate"
+        tifffile.imwrite(
+            folder / part / "images" / f"{name}.tif",
+            photograph[:, columns],
+            photometric="rgb",
+            tile=(256, 256),
+            compression="zlib",
         )
         Image.fromarray(vessels[:, columns]).save(folder / part / "masks" / f"{name}.png")
 

@@ -11,32 +11,36 @@ mkdir -p "$folder"
 cd "$folder"
 rm -rf run
 
-python3 "$here/${which}_data.py" .
+python3 "$here/${which}_data.py" data
 case $which in
 brain)
-  "$program" train unet3d:base=8,depth=4,classes=4,norm=instance --input 2x1x48x48x40 \
-    --data folder:. --validation-fraction 0 --normalise z-score --spacing 2x2x2 \
-    --augment flip:axes=x --crop-centres classes:share=0.7 --patches-per-image 80 --epochs 5 \
-    --optimiser adamw --learning-rate 0.005 --learning-rate-schedule cosine \
-    --loss cross_entropy+dice --threads 2 --run run
-  "$program" predict run --images folder:test --space 2x2x1 --threads 1 --output right.nii.gz
-  "$program" evaluate run --data folder:test --space 2x2x1 --threads 1
+  "$program" train unet3d:base=8,depth=4,classes=4,norm=instance --input 1x1x60x72x30 \
+    --data folder:data --validation-fraction 0 --normalise z-score --spacing 3x3x3 \
+    --augment flip:axes=x --patches-per-image 60 --epochs 10 --optimiser adamw \
+    --learning-rate 0.01 --learning-rate-schedule cosine \
+    --loss cross_entropy:class_weights=1/1/5/3+dice --threads 2 --run run
+  "$program" predict run --images folder:data/test --space 2x2x1 --threads 1 --output right.nii.gz
+  "$program" evaluate run --data folder:data/test --space 2x2x1 --threads 1
+  python3 "$here/brain_picture.py" data/test/images/right.nii.gz \
+    data/test/masks/right.nii.gz right.nii.gz brain.png
   ;;
 retina)
   "$program" train unet2d:base=8,depth=4,classes=2 --input 4x3x128x128 \
-    --data folder:. --validation-fraction 0 --normalise scale --augment flip+rotate90 \
+    --data folder:data --validation-fraction 0 --normalise scale --augment flip+rotate90 \
     --crop-centres foreground:share=0.7 --patches-per-image 160 --epochs 4 --optimiser adamw \
     --learning-rate 0.003 --learning-rate-schedule cosine --loss cross_entropy+dice \
     --threads 2 --run run
-  "$program" predict run --images folder:test --space 2x2 --threads 1 \
+  "$program" predict run --images folder:data/test --space 2x2 --threads 1 \
     --output vessels.tif --overlay vessels.png
-  "$program" evaluate run --data folder:test --space 2x2 --threads 1
+  "$program" evaluate run --data folder:data/test --space 2x2 --threads 1
   ;;
 mnist)
-  "$program" train cnn2d:base=16,depth=3,classes=10 --input 64x1x28x28 --data folder:digits \
-    --normalise scale --epochs 3 --optimiser adamw --learning-rate 0.003 \
-    --learning-rate-schedule cosine --threads 2 --run run
-  "$program" evaluate run --data folder:digits,split=test
+  "$program" train cnn2d:base=16,depth=3,classes=10 --input 64x1x28x28 --data folder:data/digits \
+    --normalise scale --augment affine:rotate=10,scale=0.1,translate=0.05 --epochs 5 \
+    --optimiser adamw --learning-rate 0.003 --learning-rate-schedule cosine --threads 2 --run run
+  "$program" evaluate run --data folder:data/digits,split=test
+  "$program" predict run --images folder:data/digits,split=test --output classes.npy
+  python3 "$here/mnist_picture.py" data classes.npy digits.png
   ;;
 *)
   echo "run.sh: '$which' is not one of brain, retina, mnist" >&2

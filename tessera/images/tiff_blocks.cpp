@@ -94,12 +94,22 @@ class TiffBlockReader {
     const int64_t num_rows =
         image_.tiled ? image_.block_height : std::min(image_.block_height, image_.height - y);
     const int64_t bytes = num_rows * image_.row_bytes;
-    decoded_.assign(static_cast<size_t>(bytes), 0);
-    const tmsize_t got = image_.tiled
-                             ? TIFFReadEncodedTile(handle_.get(), index, decoded_.data(), bytes)
-                             : TIFFReadEncodedStrip(handle_.get(), index, decoded_.data(), bytes);
+    handle_.takes_warning();
+    tmsize_t got = decode_block(index, bytes);
+    // Where a row is damaged, the decoder of fax takes what the block before has left in it.
+    if (handle_.takes_warning()) {
+      handle_.forget_directory();
+      go_to_image(handle_, image_);
+      got = decode_block(index, bytes);
+    }
     handle_.scan = {};
     if (got != bytes) handle_.refuse(block_name(y, x) + " cannot be read");
+  }
+
+  tmsize_t decode_block(uint32_t index, int64_t bytes) {
+    decoded_.assign(static_cast<size_t>(bytes), 0);
+    return image_.tiled ? TIFFReadEncodedTile(handle_.get(), index, decoded_.data(), bytes)
+                        : TIFFReadEncodedStrip(handle_.get(), index, decoded_.data(), bytes);
   }
 
   void read_colours(int64_t y, int64_t x) {

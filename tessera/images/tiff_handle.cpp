@@ -53,7 +53,10 @@ int keep_complaint(TIFF*, void* user, const char* module, const char* format, va
   return 1;
 }
 
-int drop_warning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
+int note_warning(TIFF*, void* user, const char*, const char*, va_list) {
+  static_cast<TiffStream*>(user)->warned = true;
+  return 1;
+}
 
 }  // namespace
 
@@ -62,7 +65,7 @@ TiffHandle::TiffHandle(const InputFile& file) : stream_(new TiffStream{.file = &
   if (options == nullptr) throw std::bad_alloc();
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, kMaxTiffBytes);
   TIFFOpenOptionsSetErrorHandlerExtR(options, keep_complaint, stream_.get());
-  TIFFOpenOptionsSetWarningHandlerExtR(options, drop_warning, stream_.get());
+  TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, stream_.get());
   // h: the directories are read by calls of their own. m: nothing is mapped.
   tiff_ = TIFFClientOpenExt(file.path().c_str(), "rhm", stream_.get(), read_tiff, refuse_tiff_write,
                             seek_tiff, close_tiff, tiff_size, nullptr, nullptr, options);

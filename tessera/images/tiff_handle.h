@@ -19,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/files/input_file.h"
@@ -35,6 +36,7 @@ struct TiffStream {
   uint64_t position = 0;
   std::array<char, 320> complaint = {};  // libtiff's first one
   std::exception_ptr failure = nullptr;  // InputFile's, which must not pass through C
+  bool warned = false;
 };
 
 /// Rows of a strip are decoded in their order; the next one to come.
@@ -58,8 +60,12 @@ class TiffHandle {
   bool next_directory();
   /// The directory at an offset of the file; false where the handle is there already.
   bool go_to(uint64_t directory);
+  /// The next go_to() reads the directory again, and begins with a new decoder.
+  void forget_directory() { directory_ = 0; }
   /// Forgets what libtiff has complained of without failing.
   void forget_complaints() { stream_->complaint[0] = 0; }
+  /// Whether libtiff has warned of what was read since this was called last.
+  bool takes_warning() { return std::exchange(stream_->warned, false); }
   /// Throws InvalidInput that says what cannot be done and libtiff's reason; what the file itself
   /// has refused comes first.
   [[noreturn]] void refuse(std::string_view what);

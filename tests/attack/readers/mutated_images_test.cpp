@@ -28,7 +28,7 @@ namespace {
 
 using attack::Mutation;
 
-constexpr uint64_t kCasesPerKind = 300;
+constexpr uint64_t kCasesPerKind = 1000;
 constexpr int64_t kMostBytesRead = 64 << 20;
 // A reader in a process of its own may be asked twice, and is stopped by itself after 120 seconds.
 constexpr unsigned kSecondsPerCase = 180;
