@@ -283,7 +283,7 @@ Keys placement_keys() {
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
       excluding(plan, key("--scratch", "scratch",
                           "most memory that a kernel has besides its images, where it can do with "
-                          "less (default: 16MiB)",
+                          "less (default: 64MiB)",
                           &Config::scratch)),
       within(1, kMostThreads, key("--threads", "threads", "threads per worker", &Config::threads)),
       one_of({"threads", "mpi"},

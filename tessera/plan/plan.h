@@ -21,7 +21,7 @@
 namespace tessera {
 
 /// Enough for nearly all that more scratch would save.
-constexpr int64_t kUsualScratchBytes = 16 << 20;
+constexpr int64_t kUsualScratchBytes = 64 << 20;
 
 struct Plan {
   int64_t data = 1;

@@ -119,6 +119,24 @@ class WindowRows {
     rest_ = padded - end;
   }
 
+  /// Has the memory bring what pack() reads of a channel. Its rows are short and far apart, so that
+  /// the processor does not guess them by itself.
+  void prefetch(int64_t channel) const {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+    const T* plane = image_.plane(0, first_channel_ + channel);
+    const int64_t step = windows_.step[2] * image_.stride[2];
+    const SpaceAxes* last = nullptr;
+    for (int64_t tap = 0; tap < per_channel(); ++tap) {
+      const SpaceAxes& offset = windows_.taps[tap].offset;
+      const bool same_row = last != nullptr && offset[0] == (*last)[0] && offset[1] == (*last)[1];
+      last = &offset;
+      if (same_row) continue;
+      for (int64_t i = tap * per_tap_; i < (tap + 1) * per_tap_; ++i)
+        for (int64_t at = 0; at < copies_[i].length * step; at += kLine)
+          __builtin_prefetch(plane + copies_[i].from + at);
+    }
+  }
+
   /// Rows [begin, end), `row_stride` apart.
   void pack(int64_t begin, int64_t end, T* to, int64_t row_stride) const {
     for (int64_t row = begin; row < end; ++row, to += row_stride) {

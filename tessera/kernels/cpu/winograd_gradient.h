@@ -51,16 +51,10 @@ class WinogradGradient {
   }
 
  private:
-  void run_panels() const {
-    const int64_t num_panels = end_panel_ - first_panel_;
-    const int64_t parts = std::min<int64_t>(at::get_num_threads(), num_panels);
-    at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t first = first_panel_ + part * num_panels / parts;
-        const int64_t last = first_panel_ + (part + 1) * num_panels / parts;
-        Part(*this, first, last).run();
-        for (int64_t panel = first; panel < last; ++panel) write(panel);
-      }
+  void run_panels() {
+    Block(*this, first_panel_, end_panel_).run();
+    at::parallel_for(first_panel_, end_panel_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) write(panel);
     });
   }
 
@@ -81,15 +75,18 @@ class WinogradGradient {
 
   /// Many sums are read from far away, and by many tiles in turn.
   int64_t tiles_at_once() const {
-    const int64_t sums = group_.num_in * group_.num_out;
-    const int64_t most = sums <= 64 * 64 ? 64 : sums <= 256 * 256 ? 96 : 128;
-    return std::min(most, padded(out_.batch * tiles_[1] * tiles_[2], kLanes<T>));
+    constexpr int64_t kPointBytes = 4 << 20, kLeast = 128, kMost = 1024;
+    const int64_t numbers = in_width_ * taps_.slices + panels_.count() * kRowsWidth;
+    const int64_t room = kPointBytes / static_cast<int64_t>(sizeof(T)) / (kPoints * numbers);
+    const int64_t total = out_.batch * tiles_[1] * tiles_[2];
+    return std::min(std::clamp(room, kLeast, kMost) / kLanes<T> * kLanes<T>,
+                    padded(total, kLanes<T>));
   }
 
-  /// Some panels of k.
-  class Part {
+  /// Some panels of k, over all tiles.
+  class Block {
    public:
-    Part(const WinogradGradient& whole, int64_t first_panel, int64_t end_panel)
+    Block(const WinogradGradient& whole, int64_t first_panel, int64_t end_panel)
         : whole_(whole),
           first_panel_(first_panel),
           end_panel_(end_panel),
@@ -98,26 +95,17 @@ class WinogradGradient {
           out_size_(kPoints * tiles_ * kRowsWidth) {
       const int64_t slices = whole.taps_.slices * slice_size_;
       const int64_t outs = (end_panel - first_panel) * out_size_;
-      points_ = thread_buffer<T>(slices + outs + kPoints * tiles_ * (kLanes<T> + 1));
+      points_ = thread_buffer<T, BufferOf::kAll>(slices + outs);
       out_points_ = points_ + slices;
-      turned_ = out_points_ + outs;
-      windows_ = turned_ + kPoints * tiles_ * kLanes<T>;
     }
 
     void run() {
-      const SquareTaps& taps = whole_.taps_;
       const int64_t total = whole_.out_.batch * whole_.tiles_[1] * whole_.tiles_[2];
       for (int64_t begin = 0; begin < total; begin += tiles_) {
-        runs_ = runs_of_windows(whole_.tiles_, begin, std::min(tiles_, total - begin), tiles_);
+        count_ = std::min(tiles_, total - begin);
         for (int64_t depth = 0; depth < whole_.out_.size[0]; ++depth) {
-          for (int64_t slice = depth == 0 ? 0 : taps.slices - 1; slice < taps.slices; ++slice)
-            if (is_inside(depth, slice)) transform_slice(depth + taps.first[0] + slice);
-          transform_outs(depth);
-          for (int64_t slice = 0; slice < taps.slices; ++slice)
-            if (is_inside(depth, slice))
-              multiply(slice, points_of(depth + taps.first[0] + slice));
-            else if (!begun(slice))
-              multiply_nothing(slice);
+          transform(begin, depth);
+          multiply(depth);
         }
       }
     }
@@ -131,105 +119,138 @@ class WinogradGradient {
       const int64_t slices = whole_.taps_.slices;
       return points_ + (image_slice % slices + slices) % slices * slice_size_;
     }
-    bool begun(int64_t slice) const { return begun_ >> slice & 1; }
+
+    int64_t num_registers() const { return (count_ + kLanes<T> - 1) / kLanes<T>; }
+
+    /// Each thread has registers of tiles of its own.
+    void transform(int64_t begin, int64_t depth) {
+      const int64_t parts = std::min<int64_t>(at::get_num_threads(), num_registers());
+      at::parallel_for(0, parts, 1, [&](int64_t first_part, int64_t end_part) {
+        for (int64_t part = first_part; part < end_part; ++part) {
+          const int64_t first = part * num_registers() / parts * kLanes<T>;
+          const int64_t end = (part + 1) * num_registers() / parts * kLanes<T>;
+          Tiles tiles{first, end - first,
+                      runs_of_windows(whole_.tiles_, begin + first, std::min(end, count_) - first,
+                                      end - first)};
+          const SquareTaps& taps = whole_.taps_;
+          // The first output needs all slices, each further one a new one.
+          for (int64_t slice = depth == 0 ? 0 : taps.slices - 1; slice < taps.slices; ++slice)
+            if (is_inside(depth, slice)) transform_slice(tiles, depth + taps.first[0] + slice);
+          transform_outs(tiles, depth);
+        }
+      });
+    }
+
+    /// Of a block, and where windows over them stand.
+    struct Tiles {
+      int64_t first = 0, count = 0;
+      std::vector<WindowRun> runs;
+    };
 
     /// [point][panel of channels][tile][channel]
-    void transform_slice(int64_t image_slice) {
-      const SpaceAxes first{image_slice, whole_.taps_.first[1], whole_.taps_.first[2]};
-      const WindowRows<T> rows =
-          windows_over(whole_.in_, winograd::kIn, first, &in_windows_, whole_.group_.first_in);
-      for (int64_t channel = 0; channel < whole_.group_.num_in; channel += kLanes<T>)
+    void transform_slice(const Tiles& tiles, int64_t image_slice) const {
+      const GroupChannels& group = whole_.group_;
+      const Windows windows =
+          windows_over(winograd::kIn, {image_slice, whole_.taps_.first[1], whole_.taps_.first[2]});
+      WindowRows<T> rows(whole_.in_, windows, group.first_in);
+      rows.set_columns(tiles.runs, tiles.count, 0, tiles.count);
+      T* to = points_of(image_slice) + tiles.first * kColumns;
+      for (int64_t channel = 0; channel < group.num_in; channel += kLanes<T>)
         transform_channels<winograd::kIn>(
-            rows, channel, std::min<int64_t>(kLanes<T>, whole_.group_.num_in - channel),
-            [](const Vector<T>* d, Vector<T>* to) { winograd::transform_input(d, to); },
-            points_of(image_slice) + channel / kColumns * tiles_ * kColumns + channel % kColumns,
+            rows, tiles.count, channel, std::min<int64_t>(kLanes<T>, group.num_in - channel),
+            [](const Vector<T>* d, Vector<T>* line) { winograd::transform_input(d, line); },
+            to + channel / kColumns * tiles_ * kColumns + channel % kColumns,
             tiles_ * whole_.in_width_, kColumns);
     }
 
     /// [panel of k][point][tile][k]
-    void transform_outs(int64_t depth) {
-      const WindowRows<T> rows = windows_over(whole_.out_, winograd::kOut, {depth, 0, 0},
-                                              &out_windows_, whole_.group_.first_out);
+    void transform_outs(const Tiles& tiles, int64_t depth) const {
+      const Windows windows = windows_over(winograd::kOut, {depth, 0, 0});
+      WindowRows<T> rows(whole_.out_, windows, whole_.group_.first_out);
+      rows.set_columns(tiles.runs, tiles.count, 0, tiles.count);
       for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
         for (int64_t row = 0; row < whole_.panels_.rows_of(panel); row += kLanes<T>)
           transform_channels<winograd::kOut>(
-              rows, whole_.panels_.first_row(panel) + row,
+              rows, tiles.count, whole_.panels_.first_row(panel) + row,
               std::min<int64_t>(kLanes<T>, whole_.panels_.rows_of(panel) - row),
-              [](const Vector<T>* y, Vector<T>* to) { winograd::transform_output_gradient(y, to); },
-              out_points_ + (panel - first_panel_) * out_size_ + row, tiles_ * kRowsWidth,
-              kRowsWidth);
+              [](const Vector<T>* y, Vector<T>* line) {
+                winograd::transform_output_gradient(y, line);
+              },
+              out_points_ + (panel - first_panel_) * out_size_ + tiles.first * kRowsWidth + row,
+              tiles_ * kRowsWidth, kRowsWidth);
     }
 
-    WindowRows<T> windows_over(const StridedImage<const T>& image, int64_t size,
-                               const SpaceAxes& first, Windows* windows, int64_t first_channel) {
-      *windows = {whole_.tiles_, {1, winograd::kOut, winograd::kOut}, {}};
+    Windows windows_over(int64_t size, const SpaceAxes& first) const {
+      Windows windows{whole_.tiles_, {1, winograd::kOut, winograd::kOut}, {}};
       for (int64_t h = 0; h < size; ++h)
         for (int64_t w = 0; w < size; ++w)
-          windows->taps.push_back({{first[0], first[1] + h, first[2] + w}, 0});
-      WindowRows<T> rows(image, *windows, first_channel);
-      rows.set_columns(runs_, tiles_, 0, tiles_);
-      return rows;
+          windows.taps.push_back({{first[0], first[1] + h, first[2] + w}, 0});
+      return windows;
     }
 
-    /// A register of channels; to[point * point_stride + tile * tile_stride].
+    /// A register of channels of some tiles; to[point * point_stride + tile * tile_stride].
     template <int kSize, class Line>
-    void transform_channels(const WindowRows<T>& rows, int64_t first, int64_t count,
-                            const Line& line, T* to, int64_t point_stride, int64_t tile_stride) {
+    void transform_channels(const WindowRows<T>& rows, int64_t tiles, int64_t first, int64_t count,
+                            const Line& line, T* to, int64_t point_stride,
+                            int64_t tile_stride) const {
+      T* turned = thread_buffer<T>(kPoints * tiles * (kLanes<T> + 1));
+      T* windows = turned + kPoints * tiles * kLanes<T>;
       for (int64_t channel = 0; channel < count; ++channel) {
-        rows.pack((first + channel) * kSize * kSize, (first + channel + 1) * kSize * kSize,
-                  windows_, tiles_);
-        for (int64_t tile = 0; tile < tiles_; tile += kLanes<T>)
+        if (channel + 1 < count) rows.prefetch(first + channel + 1);
+        rows.pack((first + channel) * kSize * kSize, (first + channel + 1) * kSize * kSize, windows,
+                  tiles);
+        for (int64_t tile = 0; tile < tiles; tile += kLanes<T>)
           winograd::transform_square<kSize, winograd::kIn, Vector<T>>(
-              [&](int entry) { return load(windows_ + entry * tiles_ + tile); }, line,
+              [&](int entry) { return load(windows + entry * tiles + tile); }, line,
               [&](int point, Vector<T> value) {
-                store(turned_ + (point * kLanes<T> + channel) * tiles_ + tile, value);
+                store(turned + (point * kLanes<T> + channel) * tiles + tile, value);
               });
       }
       for (int point = 0; point < kPoints; ++point)
-        for (int64_t tile = 0; tile < tiles_; tile += kLanes<T>) {
+        for (int64_t tile = 0; tile < tiles; tile += kLanes<T>) {
           Vector<T> square[kLanes<T>];
           for (int lane = 0; lane < kLanes<T>; ++lane)
-            square[lane] = load(turned_ + (point * kLanes<T> + lane) * tiles_ + tile);
+            square[lane] = load(turned + (point * kLanes<T> + lane) * tiles + tile);
           transpose<T>(square);
           for (int lane = 0; lane < kLanes<T>; ++lane)
             store(to + point * point_stride + (tile + lane) * tile_stride, square[lane]);
         }
     }
 
-    void multiply(int64_t slice, const T* points) {
-      for (int point = 0; point < kPoints; ++point)
-        for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
-          for (int64_t column = 0; column < whole_.in_width_; column += kColumns)
-            multiply_panels(
-                static_cast<int>(whole_.panels_.rows_of(panel)), tiles_,
-                out_points_ + (panel - first_panel_) * out_size_ + point * tiles_ * kRowsWidth,
-                kRowsWidth, points + (point * whole_.in_width_ + column) * tiles_,
-                ends(point, slice, panel, column));
-      begun_ |= uint64_t{1} << slice;
+    /// Slices that lie outside the image add nothing, but their sums begin as zeros.
+    void multiply(int64_t depth) {
+      const SquareTaps& taps = whole_.taps_;
+      const int64_t tiles = num_registers() * kLanes<T>;
+      at::parallel_for(0, kPoints, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t point = begin; point < end; ++point)
+          for (int64_t slice = 0; slice < taps.slices; ++slice) {
+            const bool inside = is_inside(depth, slice);
+            if (!inside && begun_) continue;
+            for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
+              for (int64_t column = 0; column < whole_.in_width_; column += kColumns) {
+                const T* points = points_of(depth + taps.first[0] + slice) +
+                                  (point * whole_.in_width_ + column) * tiles_;
+                multiply_panels(
+                    static_cast<int>(whole_.panels_.rows_of(panel)), inside ? tiles : 0,
+                    out_points_ + (panel - first_panel_) * out_size_ + point * tiles_ * kRowsWidth,
+                    kRowsWidth, points, ends(point, slice, panel, column));
+              }
+          }
+      });
+      begun_ = true;
     }
 
-    /// A slice that lies outside the image for all tiles still has its zeros.
-    void multiply_nothing(int64_t slice) {
-      for (int point = 0; point < kPoints; ++point)
-        for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
-          for (int64_t column = 0; column < whole_.in_width_; column += kColumns)
-            multiply_panels<T>(static_cast<int>(whole_.panels_.rows_of(panel)), 0, nullptr, 0,
-                               nullptr, ends(point, slice, panel, column));
-      begun_ |= uint64_t{1} << slice;
-    }
-
-    PanelEnds<T> ends(int point, int64_t slice, int64_t panel, int64_t column) const {
+    PanelEnds<T> ends(int64_t point, int64_t slice, int64_t panel, int64_t column) const {
       T* sums = whole_.sums_of(point, slice, panel, column);
-      return {begun(slice) ? sums : nullptr, kColumns, nullptr, sums, kColumns};
+      return {begun_ ? sums : nullptr, kColumns, nullptr, sums, kColumns};
     }
 
     const WinogradGradient& whole_;
     const int64_t first_panel_, end_panel_, tiles_;
     const int64_t slice_size_, out_size_;
-    std::vector<WindowRun> runs_;
-    Windows in_windows_, out_windows_;
-    uint64_t begun_ = 0;  // slices with sums
-    T *points_ = nullptr, *out_points_ = nullptr, *turned_ = nullptr, *windows_ = nullptr;
+    int64_t count_ = 0;   // tiles of the block that is under way
+    bool begun_ = false;  // there are sums
+    T *points_ = nullptr, *out_points_ = nullptr;
   };
 
   /// From sums of points to gradients of kernels, a register of channels at a time.

@@ -109,12 +109,15 @@ class WinogradProduct {
     return (out_.size[axis] + winograd::kOut - 1) / winograd::kOut;
   }
 
-  /// Large kernels are read from far away, and by many columns in turn.
+  /// Several panels, so that rows of the image are read in long runs and kernels serve many tiles,
+  /// as far as their points have room in the caches.
   int64_t columns_at_once(int64_t total) const {
-    const int64_t kernels = group_.num_in * group_.num_out * taps_.slices;
-    const int64_t panels = kernels <= 64 * 64 ? 1 : kernels <= 256 * 256 ? 2 : 3;
+    constexpr int64_t kPointBytes = 8 << 20, kMostPanels = 4;
+    const int64_t bytes =
+        kPoints * group_.num_in * taps_.slices * kColumns * static_cast<int64_t>(sizeof(T));
+    const int64_t most = taps_.slices == 1 ? kMostPanels : kMostPanels / 2;
     const int64_t needed = (total + kColumns - 1) / kColumns;
-    return std::min(panels, needed) * kColumns;
+    return std::min(std::clamp<int64_t>(kPointBytes / bytes, 1, most), needed) * kColumns;
   }
 
   /// The transformed kernels of a panel of rows: [channel][row].
@@ -223,6 +226,7 @@ class WinogradProduct {
       rows.set_columns(runs_, columns_, 0, columns_);
       T* to = points_of(image_slice);
       for (int64_t channel = 0; channel < group.num_in; ++channel) {
+        if (channel + 1 < group.num_in) rows.prefetch(channel + 1);
         rows.pack(channel * kPoints, (channel + 1) * kPoints, windows_, columns_);
         for (int64_t column = 0; column < columns_; column += kLanes<T>) {
           T* channel_to =
