@@ -136,6 +136,10 @@ Keys train_keys() {
       one_of({"float32", "float64"},
              key("--dtype", "dtype",
                  "type of weights and values (default: float32; verify: float64)", &Config::dtype)),
+      one_of({"auto", "direct"},
+             key("--convolution", "convolution",
+                 "3x3 windows by Winograd's tiles where that is faster, or product by product",
+                 &Config::convolution)),
       conduct(one_of({"stop", "skip"}, key("--on-nan", "on_nan",
                                            "what to do where a loss or gradient is not "
                                            "finite: end the run, or leave the step out",

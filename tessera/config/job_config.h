@@ -47,6 +47,7 @@ struct JobConfig {
   // [train] and [run]
   uint64_t seed = 1;
   std::optional<std::string> dtype;  // none: float32 (verify: float64)
+  std::string convolution = "auto";
   double timeout_seconds = 600;
 
   bool operator==(const JobConfig&) const = default;

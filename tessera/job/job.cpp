@@ -6,6 +6,7 @@
 #include "tessera/import/import.h"
 #include "tessera/job/choose_plan.h"
 #include "tessera/lower/micro_batch_norm.h"
+#include "tessera/ops/conv/direct_convolution.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera {
@@ -41,6 +42,7 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
   if (config.norm == "micro-batch")
     job.model.graph = with_micro_batch_norm(job.model.graph, job.plan.micro_batches);
+  if (config.convolution == "direct") job.model.graph = with_direct_convolutions(job.model.graph);
   assign_stages(config, job.graph(), job.real, &job.plan);
   if (!config.memory.empty()) job.memory_limit = parse_bytes(config.memory, "--memory");
   job.seed = config.seed;

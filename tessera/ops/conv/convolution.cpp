@@ -15,6 +15,7 @@ class Convolution final : public ConvolutionOp {
  public:
   using ConvolutionOp::ConvolutionOp;
 
+  std::shared_ptr<const Op> direct() const override { return made_direct(*this); }
   std::string kind() const override { return "convolution"; }
   double flops(const Box& out, const NodeTypes& types) const override {
     const int64_t terms = types.inputs[0].channels() / geometry_.groups * geometry_.kernel_volume();

@@ -2,6 +2,7 @@
 // What convolution and transposed convolution share: their geometry, and that they read dense
 // buffers.
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,9 @@ class ConvolutionOp : public Op {
         no_padding_(geometry_.no_padding()),
         shape_{stride_, dilation_, geometry_.groups} {}
 
+  /// The same operator, product by product.
+  virtual std::shared_ptr<const Op> direct() const = 0;
+
   std::string settings() const final { return geometry_.settings(); }
   ValueType infer_type(std::span<const ValueType> inputs) const final {
     return geometry_.infer_type(inputs[0]);
@@ -68,6 +72,11 @@ class ConvolutionOp : public Op {
   }
 
  protected:
+  template <class Convolution>
+  static std::shared_ptr<const Op> made_direct(Convolution copy) {
+    copy.shape_.method = ConvolutionMethod::kDirect;
+    return std::make_shared<Convolution>(std::move(copy));
+  }
   /// What is not for our kernels is computed by the library.
   bool has_kernel(const Shape& weight) const {
     return is_convolution_kernel_fast(weight, geometry_.groups);

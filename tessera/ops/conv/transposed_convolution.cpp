@@ -16,6 +16,7 @@ class TransposedConvolution final : public ConvolutionOp {
  public:
   using ConvolutionOp::ConvolutionOp;
 
+  std::shared_ptr<const Op> direct() const override { return made_direct(*this); }
   std::string kind() const override { return "transposed_convolution"; }
   double flops(const Box& out, const NodeTypes& types) const override {
     const int64_t terms = geometry_.out_channels / geometry_.groups * geometry_.kernel_volume();

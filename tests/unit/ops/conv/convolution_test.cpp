@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/ops/conv/direct_convolution.h"
 #include "tessera/ops/conv/transposed_convolution.h"
 #include "tests/unit/ops/op_harness.h"
 #include "tests/unit/ops/random_views.h"
@@ -170,6 +171,42 @@ TEST(Convolution, RefusesWhatDoesNotFit) {
                }),
       "[transposed_convolution up] output_padding 2 must be less than the stride 2 or the "
       "dilation 1");
+}
+
+// Tiles of 3x3 windows need channels and an image of some size.
+TEST(Convolution, OfManyChannelsOnPieces) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const int64_t num_spatial = 2 + static_cast<int64_t>(seed % 2);
+    const int64_t channels = draw.between(8, 17), low = num_spatial == 3 ? 6 : 17;
+    Graph graph;
+    const ValueId x = graph.add_input(
+        "x", ValueType::image(draw_image(draw, num_spatial, channels, low, low + 9)));
+    convolution(graph, x, "conv",
+                {.out_channels = draw.between(8, 17), .kernel = {3}, .padding = {1}});
+    check_graph_node(draw.between(0, 3) == 0 ? with_direct_convolutions(graph) : graph, seed);
+  }
+}
+
+TEST(Convolution, DirectOnesPackNoTiles) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", ValueType::image({1, 32, 32, 32}));
+  transposed_convolution(
+      graph, convolution(graph, x, "conv", {.out_channels = 32, .kernel = {3}, .padding = {1}}),
+      "up", {.out_channels = 32, .kernel = {3}});
+  const Graph direct = with_direct_convolutions(graph);
+  ASSERT_EQ(direct.nodes().size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const Node &before = graph.nodes()[i], &after = direct.nodes()[i];
+    EXPECT_EQ(after.op->kind(), before.op->kind());
+    EXPECT_EQ(after.op->settings(), before.op->settings());
+    const auto asked = [](const Node& node) {
+      return node.op->scratch_bytes(Phase::kForward, {}, node.types, at::kFloat).most;
+    };
+    EXPECT_EQ(asked(before), 32 * 32 * 36 * 4);
+    EXPECT_EQ(asked(after), 32 * 32 * 9 * 4);
+  }
 }
 
 }  // namespace
