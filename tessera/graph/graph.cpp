@@ -1,5 +1,7 @@
 #include "tessera/graph/graph.h"
 
+#include <ATen/Dispatch.h>
+
 #include <algorithm>
 
 #include "tessera/base/error.h"
@@ -27,11 +29,15 @@ void check_volume(const ValueType& type, const std::string& place, const char* w
                               place, what, to_string(type));
 }
 
+/// Drawn in float64 and rounded one by one: a tensor of float64 would be most of a large network's
+/// memory.
 template <class Draw>
-at::Tensor drawn(const Shape& shape, const Draw& draw) {
-  at::Tensor tensor = at::empty(shape, at::kDouble);
-  double* data = tensor.data_ptr<double>();
-  for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = draw(i);
+at::Tensor drawn(const Shape& shape, at::ScalarType type, const Draw& draw) {
+  at::Tensor tensor = at::empty(shape, type);
+  AT_DISPATCH_FLOATING_TYPES(type, "initial_value", [&] {
+    scalar_t* data = tensor.data_ptr<scalar_t>();
+    for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = static_cast<scalar_t>(draw(i));
+  });
   return tensor;
 }
 
@@ -145,21 +151,21 @@ bool Graph::has_trainable(const Node& node) const {
                      [&](ParameterId id) { return is_trained(id); });
 }
 
-at::Tensor initial_value(const Parameter& parameter, uint64_t seed) {
+at::Tensor initial_value(const Parameter& parameter, uint64_t seed, at::ScalarType type) {
   const Initial& initial = parameter.initial;
   const RandomKey key = RandomKey(seed).with(parameter.name);
   switch (initial.kind) {
     case Initial::Kind::kConstant:
-      return at::full(parameter.shape, initial.value, at::kDouble);
+      return at::full(parameter.shape, initial.value, type);
     case Initial::Kind::kUniform:
-      return drawn(parameter.shape,
+      return drawn(parameter.shape, type,
                    [&](int64_t i) { return initial.value * (2 * key.uniform(i) - 1); });
     case Initial::Kind::kNormal:
-      return drawn(parameter.shape, [&](int64_t i) { return initial.value * key.normal(i); });
+      return drawn(parameter.shape, type, [&](int64_t i) { return initial.value * key.normal(i); });
     case Initial::Kind::kGiven:
       break;
   }
-  return initial.given.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+  return initial.given.to(type, /*non_blocking=*/false, /*copy=*/true);
 }
 
 }  // namespace tessera

@@ -135,8 +135,9 @@ class Graph {
   std::vector<ValueId> outputs_;
 };
 
-/// Initial value of a parameter, whole, in float64 (round it to the run's type): the same for every
-/// rank and placement.
-at::Tensor initial_value(const Parameter& parameter, uint64_t seed);
+/// Initial value of a parameter, whole: the same for every rank and placement, and in float32 that
+/// of float64, rounded.
+at::Tensor initial_value(const Parameter& parameter, uint64_t seed,
+                         at::ScalarType type = at::kDouble);
 
 }  // namespace tessera

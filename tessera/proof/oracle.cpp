@@ -80,7 +80,7 @@ Oracle::Oracle(const Graph& graph, const VerifyOptions& options,
                const std::optional<RandomKey>& rounding)
     : graph_(graph), options_(options), rounding_(rounding), optimiser_(optimiser_of(options)) {
   for (const Parameter& parameter : graph.parameters()) {
-    parameters_.push_back(initial_value(parameter, options.seed).to(options.real).contiguous());
+    parameters_.push_back(initial_value(parameter, options.seed, options.real).contiguous());
     if (rounding && parameter.role != ParameterRole::kBuffer)
       move_by_one_rounding(rounding->with(parameter.name), parameters_.back());
   }

@@ -8,7 +8,7 @@ ParameterStore::ParameterStore(const Graph& graph, const std::vector<ParameterId
       values_(graph.parameters().size()),
       gradients_(graph.parameters().size()),
       states_(graph.parameters().size()) {
-  for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed).to(real);
+  for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed, real);
 }
 
 void ParameterStore::make_buckets(const std::vector<Bucket>& buckets) {

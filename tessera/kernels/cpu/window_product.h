@@ -94,16 +94,14 @@ class WindowProduct {
 
   void run() {
     for_panels_that_fit(panels_, panels_.within(packed_.size(), std::max<int64_t>(depth_, 1)),
-                        [&](int64_t first, int64_t end) {
-                          first_panel_ = first;
-                          end_panel_ = end;
-                          pack_weight();
-                          run_panels();
-                        });
+                        [&](int64_t first, int64_t end) { run_panels(first, end); });
   }
 
  private:
-  void run_panels() const {
+  void run_panels(int64_t first, int64_t end) {
+    first_panel_ = first;
+    end_panel_ = end;
+    pack_weight();
     const int64_t total = out_.batch * windows_.num_positions();
     const int64_t column_panels = (total + kColumns - 1) / kColumns,
                   row_panels = end_panel_ - first_panel_;

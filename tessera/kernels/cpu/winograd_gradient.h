@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "tessera/kernels/cpu/panels.h"
+#include "tessera/kernels/cpu/square_taps.h"
 #include "tessera/kernels/cpu/thread_buffer.h"
 #include "tessera/kernels/cpu/window_product.h"
-#include "tessera/kernels/cpu/winograd_product.h"
 #include "tessera/kernels/cpu/winograd_transform.h"
 
 namespace tessera {
@@ -43,15 +43,13 @@ class WinogradGradient {
   void run() {
     const int64_t per_row = kPoints * taps_.slices * in_width_;
     for_panels_that_fit(panels_, panels_.within(sums_.size(), per_row),
-                        [&](int64_t first, int64_t end) {
-                          first_panel_ = first;
-                          end_panel_ = end;
-                          run_panels();
-                        });
+                        [&](int64_t first, int64_t end) { run_panels(first, end); });
   }
 
  private:
-  void run_panels() {
+  void run_panels(int64_t first, int64_t end) {
+    first_panel_ = first;
+    end_panel_ = end;
     Block(*this, first_panel_, end_panel_).run();
     at::parallel_for(first_panel_, end_panel_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t panel = begin; panel < end; ++panel) write(panel);
@@ -112,12 +110,10 @@ class WinogradGradient {
 
    private:
     bool is_inside(int64_t depth, int64_t slice) const {
-      const int64_t at = depth + whole_.taps_.first[0] + slice;
-      return at >= 0 && at < whole_.in_.size[0];
+      return whole_.taps_.is_inside(depth, slice, whole_.in_.size[0]);
     }
     T* points_of(int64_t image_slice) const {
-      const int64_t slices = whole_.taps_.slices;
-      return points_ + (image_slice % slices + slices) % slices * slice_size_;
+      return points_ + whole_.taps_.place_of(image_slice) * slice_size_;
     }
 
     int64_t num_registers() const { return (count_ + kLanes<T> - 1) / kLanes<T>; }
@@ -135,7 +131,7 @@ class WinogradGradient {
           const SquareTaps& taps = whole_.taps_;
           // The first output needs all slices, each further one a new one.
           for (int64_t slice = depth == 0 ? 0 : taps.slices - 1; slice < taps.slices; ++slice)
-            if (is_inside(depth, slice)) transform_slice(tiles, depth + taps.first[0] + slice);
+            if (is_inside(depth, slice)) transform_slice(tiles, taps.image_slice(depth, slice));
           transform_outs(tiles, depth);
         }
       });
@@ -228,7 +224,7 @@ class WinogradGradient {
             if (!inside && begun_) continue;
             for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
               for (int64_t column = 0; column < whole_.in_width_; column += kColumns) {
-                const T* points = points_of(depth + taps.first[0] + slice) +
+                const T* points = points_of(taps.image_slice(depth, slice)) +
                                   (point * whole_.in_width_ + column) * tiles_;
                 multiply_panels(
                     static_cast<int>(whole_.panels_.rows_of(panel)), inside ? tiles : 0,

@@ -13,44 +13,16 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "tessera/kernels/cpu/panels.h"
+#include "tessera/kernels/cpu/square_taps.h"
 #include "tessera/kernels/cpu/thread_buffer.h"
 #include "tessera/kernels/cpu/window_product.h"
 #include "tessera/kernels/cpu/winograd_transform.h"
 
 namespace tessera {
-
-/// How the taps of windows form 3x3 squares, one for each slice of the depth.
-struct SquareTaps {
-  SpaceAxes first{};  // the least offset along each axis
-  int64_t slices = 0;
-  std::vector<int64_t> entry;  // [slice][3][3]
-
-  /// None where they form anything else, or windows do not stand at every pixel.
-  static std::optional<SquareTaps> of(const Windows& windows) {
-    if (windows.step != SpaceAxes{1, 1, 1} || windows.taps.size() % 9 != 0 || windows.taps.empty())
-      return std::nullopt;
-    SquareTaps square;
-    square.first = windows.taps.front().offset;
-    for (const Tap& tap : windows.taps)
-      for (int axis = 0; axis < 3; ++axis)
-        square.first[axis] = std::min(square.first[axis], tap.offset[axis]);
-    square.slices = std::ssize(windows.taps) / 9;
-    square.entry.assign(windows.taps.size(), -1);
-    for (const Tap& tap : windows.taps) {
-      const int64_t d = tap.offset[0] - square.first[0], h = tap.offset[1] - square.first[1],
-                    w = tap.offset[2] - square.first[2];
-      if (d >= square.slices || h >= 3 || w >= 3) return std::nullopt;
-      square.entry[static_cast<size_t>((d * 3 + h) * 3 + w)] = tap.entry;
-    }
-    if (std::ranges::find(square.entry, -1) != square.entry.end()) return std::nullopt;
-    return square;
-  }
-};
 
 template <class T>
 class WinogradProduct {
@@ -71,16 +43,14 @@ class WinogradProduct {
   void run() {
     const int64_t per_row = kPoints * taps_.slices * group_.num_in;
     for_panels_that_fit(panels_, panels_.within(packed_.size(), per_row),
-                        [&](int64_t first, int64_t end) {
-                          first_panel_ = first;
-                          end_panel_ = end;
-                          pack_weight();
-                          run_panels();
-                        });
+                        [&](int64_t first, int64_t end) { run_panels(first, end); });
   }
 
  private:
-  void run_panels() const {
+  void run_panels(int64_t first, int64_t end) {
+    first_panel_ = first;
+    end_panel_ = end;
+    pack_weight();
     const int64_t num_panels = end_panel_ - first_panel_;
     const int64_t total = out_.batch * tiles_[1] * tiles_[2];
     const int64_t columns = columns_at_once(total);
@@ -183,7 +153,7 @@ class WinogradProduct {
         // The first output needs all slices, each further one a new one.
         for (int64_t slice = depth == depth_begin ? 0 : taps.slices - 1; slice < taps.slices;
              ++slice)
-          if (is_inside(depth, slice)) transform_slice(depth + taps.first[0] + slice);
+          if (is_inside(depth, slice)) transform_slice(taps.image_slice(depth, slice));
         for (int64_t panel = first_panel; panel < end_panel;) {
           int64_t end = panel + 1;
           while (end < end_panel && product_.panels_.first_row(end) +
@@ -205,13 +175,10 @@ class WinogradProduct {
     }
 
     bool is_inside(int64_t depth, int64_t slice) const {
-      const int64_t at = depth + product_.taps_.first[0] + slice;
-      return at >= 0 && at < product_.in_.size[0];
+      return product_.taps_.is_inside(depth, slice, product_.in_.size[0]);
     }
-    /// Slices take turns in the places of those that are no longer needed.
     T* points_of(int64_t image_slice) const {
-      const int64_t slices = product_.taps_.slices;
-      return points_ + (image_slice % slices + slices) % slices * slice_size_;
+      return points_ + product_.taps_.place_of(image_slice) * slice_size_;
     }
 
     /// [point][panel of columns][channel][column]
@@ -254,7 +221,7 @@ class WinogradProduct {
             PanelEnds<T> ends{nullptr, kColumns, nullptr, sum, kColumns};
             for (int64_t slice = 0; slice < product_.taps_.slices; ++slice) {
               if (!is_inside(depth, slice)) continue;
-              const T* points = points_of(depth + product_.taps_.first[0] + slice) +
+              const T* points = points_of(product_.taps_.image_slice(depth, slice)) +
                                 (point * columns_ + column) * group.num_in;
               multiply_panels(static_cast<int>(rows), group.num_in,
                               product_.packed_panel(point, slice, panel), rows, points, ends);
