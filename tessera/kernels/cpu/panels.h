@@ -2,14 +2,16 @@
 // Products of small matrices in registers, from which all convolutions are made. Operands are
 // packed into panels beforehand, so that a product reads memory in order.
 //
-//   multiply_panels:   c[i][j] = start + Σ a[l][i] b[l][j]    i < rows <= kPanelRows, j <
-//   kPanelColumns add_dot_products:  c[i][j] += Σ a[i][p] b[j][p]           i < kDotRows, j <
-//   kDotColumns, p < length
+//   multiply_panels:   c[i][j] = start + Σ a[l][i] b[l][j]  i < rows <= kPanelRows,
+//                                                           j < kPanelColumns
+//   add_dot_products:  c[i][j] += Σ a[i][p] b[j][p]         i < kDotRows, j < kDotColumns, p <
+//   length
 //
 // The order of additions does not depend on where the operands lie, nor on threads.
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "tessera/kernels/cpu/vector.h"
@@ -32,8 +34,14 @@ struct PanelEnds {
   int64_t to_stride = 0;
 };
 
+/// One product of those whose sum is wanted.
+template <class T>
+struct PanelPart {
+  const T *a = nullptr, *b = nullptr;
+};
+
 template <class T, int kRows>
-void multiply_rows(int64_t depth, const T* a, int64_t a_stride, const T* b,
+void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, int64_t a_stride,
                    const PanelEnds<T>& ends) {
   constexpr int kStep = kLanes<T>;
   Vector<T> sums[kRows][2];
@@ -44,15 +52,18 @@ void multiply_rows(int64_t depth, const T* a, int64_t a_stride, const T* b,
     sums[i][0] = ends.from != nullptr ? load(from) : Vector<T>{} + start;
     sums[i][1] = ends.from != nullptr ? load(from + kStep) : Vector<T>{} + start;
   }
-  for (int64_t l = 0; l < depth; ++l) {
-    const Vector<T> first = load(b), second = load(b + kStep);
+  for (const PanelPart<T>& part : parts) {
+    const T *a = part.a, *b = part.b;
+    for (int64_t l = 0; l < depth; ++l) {
+      const Vector<T> first = load(b), second = load(b + kStep);
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      sums[i][0] += a[i] * first;
-      sums[i][1] += a[i] * second;
+      for (int i = 0; i < kRows; ++i) {
+        sums[i][0] += a[i] * first;
+        sums[i][1] += a[i] * second;
+      }
+      a += a_stride;
+      b += 2 * kStep;
     }
-    a += a_stride;
-    b += 2 * kStep;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
@@ -61,16 +72,24 @@ void multiply_rows(int64_t depth, const T* a, int64_t a_stride, const T* b,
   }
 }
 
-/// a: depth x rows, its rows a_stride apart; b: depth x kPanelColumns without gaps.
+/// The sum over all parts. a: depth x rows, its rows a_stride apart; b: depth x kPanelColumns
+/// without gaps.
 template <class T>
-void multiply_panels(int rows, int64_t depth, const T* a, int64_t a_stride, const T* b,
+void multiply_panels(int rows, std::span<const PanelPart<T>> parts, int64_t depth, int64_t a_stride,
                      const PanelEnds<T>& ends) {
-  using Multiply = void (*)(int64_t, const T*, int64_t, const T*, const PanelEnds<T>&);
+  using Multiply = void (*)(std::span<const PanelPart<T>>, int64_t, int64_t, const PanelEnds<T>&);
   static constexpr auto kByRows = []<int... kCounts>(std::integer_sequence<int, kCounts...>) {
     return std::array<Multiply, kPanelRows>{multiply_rows<T, kCounts + 1>...};
   }
   (std::make_integer_sequence<int, kPanelRows>());
-  kByRows[rows - 1](depth, a, a_stride, b, ends);
+  kByRows[rows - 1](parts, depth, a_stride, ends);
+}
+
+template <class T>
+void multiply_panels(int rows, int64_t depth, const T* a, int64_t a_stride, const T* b,
+                     const PanelEnds<T>& ends) {
+  const PanelPart<T> part{a, b};
+  multiply_panels<T>(rows, {&part, 1}, depth, a_stride, ends);
 }
 
 constexpr int kDotRows = kNumRegisters == 32 ? 4 : 2;

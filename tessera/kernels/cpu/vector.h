@@ -2,6 +2,10 @@
 // Registers of several numbers, by the compiler's vector types: as wide as the machine that the
 // kernels are compiled for has them.
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include <cstdint>
 #include <utility>
 
@@ -37,6 +41,53 @@ inline Vector<T> load(const T* from) {
 template <class T>
 inline void store(T* to, Vector<T> value) {
   *reinterpret_cast<Vector<T>*>(to) = value;
+}
+
+/// The lanes [first, end) from memory, and zeros; memory of the other lanes is not touched.
+template <class T>
+inline Vector<T> load_between(const T* from, int64_t first, int64_t end) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<unsigned>((1u << end) - (1u << first));
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
+  else
+    return (Vector<T>)_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from);
+#else
+  Vector<T> value = {};
+  for (int64_t lane = first; lane < end; ++lane) value[lane] = from[lane];
+  return value;
+#endif
+}
+
+/// Stores the lanes [first, end); memory of the others is not touched.
+template <class T>
+inline void store_between(T* to, Vector<T> value, int64_t first, int64_t end) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<unsigned>((1u << end) - (1u << first));
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), (__m512)value);
+  else
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), (__m512d)value);
+#else
+  for (int64_t lane = first; lane < end; ++lane) to[lane] = value[lane];
+#endif
+}
+
+/// The lanes [first, end) of `value`, and the others of `old`.
+template <class T>
+inline Vector<T> blend_between(Vector<T> old, Vector<T> value, int64_t first, int64_t end) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<unsigned>((1u << end) - (1u << first));
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_mask_blend_ps(static_cast<__mmask16>(mask), (__m512)old,
+                                           (__m512)value);
+  else
+    return (Vector<T>)_mm512_mask_blend_pd(static_cast<__mmask8>(mask), (__m512d)old,
+                                           (__m512d)value);
+#else
+  for (int64_t lane = first; lane < end; ++lane) old[lane] = value[lane];
+  return old;
+#endif
 }
 
 /// Lanes of two registers, counted on from the first to the second.
@@ -92,22 +143,38 @@ inline Vector<T> load_every_fourth(const T* from) {
   return pick(first, last, sequence_of<kAll, kJoin>());
 }
 
-/// Stores a[0], b[0], c[0], d[0], a[1], b[1], ...
+/// Every fourth lane of four registers in a row: from lane 0 on, from lane 1 on, ...
 template <class T>
-inline void store_interleaved(T* to, Vector<T> a, Vector<T> b, Vector<T> c, Vector<T> d) {
+inline void split_by_four(Vector<T> (&v)[4]) {
+  constexpr int kAll = kLanes<T>;
+  constexpr auto kEven = [](int i) { return 2 * i; };
+  constexpr auto kOdd = [](int i) { return 2 * i + 1; };
+  const Vector<T> even = pick(v[0], v[1], sequence_of<kAll, kEven>());
+  const Vector<T> odd = pick(v[0], v[1], sequence_of<kAll, kOdd>());
+  const Vector<T> far_even = pick(v[2], v[3], sequence_of<kAll, kEven>());
+  const Vector<T> far_odd = pick(v[2], v[3], sequence_of<kAll, kOdd>());
+  v[0] = pick(even, far_even, sequence_of<kAll, kEven>());
+  v[1] = pick(odd, far_odd, sequence_of<kAll, kEven>());
+  v[2] = pick(even, far_even, sequence_of<kAll, kOdd>());
+  v[3] = pick(odd, far_odd, sequence_of<kAll, kOdd>());
+}
+
+/// The opposite: v[0][0], v[1][0], v[2][0], v[3][0], v[0][1], ...
+template <class T>
+inline void join_by_four(Vector<T> (&v)[4]) {
   constexpr int kAll = kLanes<T>;
   constexpr auto kLow = [](int i) { return i / 2 + i % 2 * kAll; };
   constexpr auto kHigh = [](int i) { return kAll / 2 + i / 2 + i % 2 * kAll; };
   constexpr auto kLowPairs = [](int i) { return i / 4 * 2 + i % 2 + i % 4 / 2 * kAll; };
   constexpr auto kHighPairs = [](int i) { return kAll / 2 + i / 4 * 2 + i % 2 + i % 4 / 2 * kAll; };
-  const Vector<T> ab_low = pick(a, b, sequence_of<kAll, kLow>());
-  const Vector<T> ab_high = pick(a, b, sequence_of<kAll, kHigh>());
-  const Vector<T> cd_low = pick(c, d, sequence_of<kAll, kLow>());
-  const Vector<T> cd_high = pick(c, d, sequence_of<kAll, kHigh>());
-  store(to, pick(ab_low, cd_low, sequence_of<kAll, kLowPairs>()));
-  store(to + kAll, pick(ab_low, cd_low, sequence_of<kAll, kHighPairs>()));
-  store(to + 2 * kAll, pick(ab_high, cd_high, sequence_of<kAll, kLowPairs>()));
-  store(to + 3 * kAll, pick(ab_high, cd_high, sequence_of<kAll, kHighPairs>()));
+  const Vector<T> low = pick(v[0], v[1], sequence_of<kAll, kLow>());
+  const Vector<T> high = pick(v[0], v[1], sequence_of<kAll, kHigh>());
+  const Vector<T> far_low = pick(v[2], v[3], sequence_of<kAll, kLow>());
+  const Vector<T> far_high = pick(v[2], v[3], sequence_of<kAll, kHigh>());
+  v[0] = pick(low, far_low, sequence_of<kAll, kLowPairs>());
+  v[1] = pick(low, far_low, sequence_of<kAll, kHighPairs>());
+  v[2] = pick(high, far_high, sequence_of<kAll, kLowPairs>());
+  v[3] = pick(high, far_high, sequence_of<kAll, kHighPairs>());
 }
 
 /// Rows become columns, for as many rows as a register has lanes.

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/kernels/cpu/channel_pixels.h"
 #include "tessera/kernels/cpu/panels.h"
 #include "tessera/kernels/cpu/square_taps.h"
 #include "tessera/kernels/cpu/thread_buffer.h"
@@ -60,15 +61,20 @@ class WinogradGradient {
   static constexpr int64_t kColumns = kPanelColumns<T>;
   static constexpr int64_t kRowsWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 
-  static int64_t padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+  static constexpr int64_t kRun = 16;  // tiles whose pixels are turned at once
 
-  /// Of one point and slice: [panel of k][panel of channels][k][channel].
+  static constexpr int64_t padded(int64_t count, int64_t step) {
+    return (count + step - 1) / step * step;
+  }
+
+  /// Of a panel of k: [slice][point][panel of channels][k][channel], so that the points of a kernel
+  /// do not lie at multiples of what the sets of a cache repeat after.
   T* sums_of(int64_t point, int64_t slice, int64_t panel, int64_t column) const {
-    const int64_t before = panels_.first_row(first_panel_);
-    const int64_t rows = panels_.first_row(end_panel_) - before;
+    const int64_t rows = panels_.rows_of(panel);
+    const int64_t before = panels_.first_row(panel) - panels_.first_row(first_panel_);
     return sums_.data() +
-           ((point * taps_.slices + slice) * rows + panels_.first_row(panel) - before) * in_width_ +
-           column * panels_.rows_of(panel);
+           (before * kPoints * taps_.slices + (slice * kPoints + point) * rows) * in_width_ +
+           column * rows;
   }
 
   /// Many sums are read from far away, and by many tiles in turn.
@@ -89,8 +95,10 @@ class WinogradGradient {
           first_panel_(first_panel),
           end_panel_(end_panel),
           tiles_(whole.tiles_at_once()),
-          slice_size_(kPoints * tiles_ * whole.in_width_),
-          out_size_(kPoints * tiles_ * kRowsWidth) {
+          point_size_(apart(tiles_ * whole.in_width_)),
+          out_point_size_(apart(tiles_ * kRowsWidth)),
+          slice_size_(kPoints * point_size_),
+          out_size_(kPoints * out_point_size_) {
       const int64_t slices = whole.taps_.slices * slice_size_;
       const int64_t outs = (end_panel - first_panel) * out_size_;
       points_ = thread_buffer<T, BufferOf::kAll>(slices + outs);
@@ -109,6 +117,13 @@ class WinogradGradient {
     }
 
    private:
+    /// Points do not lie at multiples of what the sets of a cache repeat after: all of them are
+    /// written at once.
+    static int64_t apart(int64_t numbers) {
+      constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+      return (numbers + 2 * kLine - 1) / (2 * kLine) * 2 * kLine + kLine;
+    }
+
     bool is_inside(int64_t depth, int64_t slice) const {
       return whole_.taps_.is_inside(depth, slice, whole_.in_.size[0]);
     }
@@ -116,18 +131,13 @@ class WinogradGradient {
       return points_ + whole_.taps_.place_of(image_slice) * slice_size_;
     }
 
-    int64_t num_registers() const { return (count_ + kLanes<T> - 1) / kLanes<T>; }
-
-    /// Each thread has registers of tiles of its own.
+    /// Each thread has tiles of its own.
     void transform(int64_t begin, int64_t depth) {
-      const int64_t parts = std::min<int64_t>(at::get_num_threads(), num_registers());
+      const int64_t parts = std::min<int64_t>(at::get_num_threads(), count_);
       at::parallel_for(0, parts, 1, [&](int64_t first_part, int64_t end_part) {
         for (int64_t part = first_part; part < end_part; ++part) {
-          const int64_t first = part * num_registers() / parts * kLanes<T>;
-          const int64_t end = (part + 1) * num_registers() / parts * kLanes<T>;
-          Tiles tiles{first, end - first,
-                      runs_of_windows(whole_.tiles_, begin + first, std::min(end, count_) - first,
-                                      end - first)};
+          const int64_t first = part * count_ / parts, end = (part + 1) * count_ / parts;
+          Tiles tiles{first, runs_of_windows(whole_.tiles_, begin + first, end - first, kRun)};
           const SquareTaps& taps = whole_.taps_;
           // The first output needs all slices, each further one a new one.
           for (int64_t slice = depth == 0 ? 0 : taps.slices - 1; slice < taps.slices; ++slice)
@@ -139,84 +149,80 @@ class WinogradGradient {
 
     /// Of a block, and where windows over them stand.
     struct Tiles {
-      int64_t first = 0, count = 0;
+      int64_t first = 0;
       std::vector<WindowRun> runs;
     };
 
     /// [point][panel of channels][tile][channel]
     void transform_slice(const Tiles& tiles, int64_t image_slice) const {
       const GroupChannels& group = whole_.group_;
-      const Windows windows =
-          windows_over(winograd::kIn, {image_slice, whole_.taps_.first[1], whole_.taps_.first[2]});
-      WindowRows<T> rows(whole_.in_, windows, group.first_in);
-      rows.set_columns(tiles.runs, tiles.count, 0, tiles.count);
-      T* to = points_of(image_slice) + tiles.first * kColumns;
-      for (int64_t channel = 0; channel < group.num_in; channel += kLanes<T>)
+      const SquareTaps& taps = whole_.taps_;
+      for (int64_t channel = 0; channel < whole_.in_width_; channel += kLanes<T>)
         transform_channels<winograd::kIn>(
-            rows, tiles.count, channel, std::min<int64_t>(kLanes<T>, group.num_in - channel),
+            whole_.in_, {image_slice, taps.first[1], taps.first[2]}, tiles,
+            group.first_in + channel, std::clamp<int64_t>(group.num_in - channel, 0, kLanes<T>),
             [](const Vector<T>* d, Vector<T>* line) { winograd::transform_input(d, line); },
-            to + channel / kColumns * tiles_ * kColumns + channel % kColumns,
-            tiles_ * whole_.in_width_, kColumns);
+            {points_of(image_slice) + channel / kColumns * tiles_ * kColumns + channel % kColumns,
+             point_size_, kColumns});
     }
 
     /// [panel of k][point][tile][k]
     void transform_outs(const Tiles& tiles, int64_t depth) const {
-      const Windows windows = windows_over(winograd::kOut, {depth, 0, 0});
-      WindowRows<T> rows(whole_.out_, windows, whole_.group_.first_out);
-      rows.set_columns(tiles.runs, tiles.count, 0, tiles.count);
       for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
         for (int64_t row = 0; row < whole_.panels_.rows_of(panel); row += kLanes<T>)
           transform_channels<winograd::kOut>(
-              rows, tiles.count, whole_.panels_.first_row(panel) + row,
+              whole_.out_, {depth, 0, 0}, tiles,
+              whole_.group_.first_out + whole_.panels_.first_row(panel) + row,
               std::min<int64_t>(kLanes<T>, whole_.panels_.rows_of(panel) - row),
               [](const Vector<T>* y, Vector<T>* line) {
                 winograd::transform_output_gradient(y, line);
               },
-              out_points_ + (panel - first_panel_) * out_size_ + tiles.first * kRowsWidth + row,
-              tiles_ * kRowsWidth, kRowsWidth);
+              {out_points_ + (panel - first_panel_) * out_size_ + row, out_point_size_,
+               kRowsWidth});
     }
 
-    Windows windows_over(int64_t size, const SpaceAxes& first) const {
-      Windows windows{whole_.tiles_, {1, winograd::kOut, winograd::kOut}, {}};
-      for (int64_t h = 0; h < size; ++h)
-        for (int64_t w = 0; w < size; ++w)
-          windows.taps.push_back({{first[0], first[1] + h, first[2] + w}, 0});
-      return windows;
-    }
+    /// to[point * point_stride + tile * tile_stride] is a register of channels.
+    struct PointsAt {
+      T* to;
+      int64_t point_stride, tile_stride;
+    };
 
-    /// A register of channels of some tiles; to[point * point_stride + tile * tile_stride].
+    /// A register of channels of some tiles, whose squares begin at `first` from their own place.
     template <int kSize, class Line>
-    void transform_channels(const WindowRows<T>& rows, int64_t tiles, int64_t first, int64_t count,
-                            const Line& line, T* to, int64_t point_stride,
-                            int64_t tile_stride) const {
-      T* turned = thread_buffer<T>(kPoints * tiles * (kLanes<T> + 1));
-      T* windows = turned + kPoints * tiles * kLanes<T>;
-      for (int64_t channel = 0; channel < count; ++channel) {
-        if (channel + 1 < count) rows.prefetch(first + channel + 1);
-        rows.pack((first + channel) * kSize * kSize, (first + channel + 1) * kSize * kSize, windows,
-                  tiles);
-        for (int64_t tile = 0; tile < tiles; tile += kLanes<T>)
-          winograd::transform_square<kSize, winograd::kIn, Vector<T>>(
-              [&](int entry) { return load(windows + entry * tiles + tile); }, line,
-              [&](int point, Vector<T> value) {
-                store(turned + (point * kLanes<T> + channel) * tiles + tile, value);
-              });
-      }
-      for (int point = 0; point < kPoints; ++point)
-        for (int64_t tile = 0; tile < tiles; tile += kLanes<T>) {
-          Vector<T> square[kLanes<T>];
-          for (int lane = 0; lane < kLanes<T>; ++lane)
-            square[lane] = load(turned + (point * kLanes<T> + lane) * tiles + tile);
-          transpose<T>(square);
-          for (int lane = 0; lane < kLanes<T>; ++lane)
-            store(to + point * point_stride + (tile + lane) * tile_stride, square[lane]);
+    void transform_channels(const StridedImage<const T>& image, const SpaceAxes& first,
+                            const Tiles& tiles, int64_t first_channel, int64_t channels,
+                            const Line& line, const PointsAt& points) const {
+      constexpr int64_t kAll = kLanes<T>;
+      constexpr int64_t kRowPixels = padded(kRun * winograd::kOut + kSize - winograd::kOut, kAll);
+      T* pixels = thread_buffer<T>(kSize * kRowPixels * kAll);
+      const T* slice = image.plane(0, first_channel) + first[0] * image.stride[0];
+      for (const WindowRun& run : tiles.runs) {
+        const int64_t row = run.at[1] * winograd::kOut + first[1];
+        const int64_t column = run.at[2] * winograd::kOut + first[2];
+        const int64_t count = run.length * winograd::kOut + kSize - winograd::kOut;
+        for (int64_t i = 0; i < kSize; ++i) {
+          const bool inside = row + i >= 0 && row + i < image.size[1];
+          turn_pixels<T>(
+              {slice + run.sample * image.batch_stride + (row + i) * image.stride[1] + column,
+               image.channel_stride, channels, -column, inside ? image.size[2] - column : -column},
+              padded(count, kAll), pixels + i * kRowPixels * kAll);
         }
+        T* to = points.to + (tiles.first + run.column) * points.tile_stride;
+        for (int64_t tile = 0; tile < run.length; ++tile, to += points.tile_stride)
+          winograd::transform_square<kSize, winograd::kIn, Vector<T>>(
+              [&](int entry) {
+                return load(pixels +
+                            (entry / kSize * kRowPixels + tile * winograd::kOut + entry % kSize) *
+                                kAll);
+              },
+              line,
+              [&](int point, Vector<T> value) { store(to + point * points.point_stride, value); });
+      }
     }
 
     /// Slices that lie outside the image add nothing, but their sums begin as zeros.
     void multiply(int64_t depth) {
       const SquareTaps& taps = whole_.taps_;
-      const int64_t tiles = num_registers() * kLanes<T>;
       at::parallel_for(0, kPoints, 1, [&](int64_t begin, int64_t end) {
         for (int64_t point = begin; point < end; ++point)
           for (int64_t slice = 0; slice < taps.slices; ++slice) {
@@ -224,11 +230,11 @@ class WinogradGradient {
             if (!inside && begun_) continue;
             for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
               for (int64_t column = 0; column < whole_.in_width_; column += kColumns) {
-                const T* points = points_of(taps.image_slice(depth, slice)) +
-                                  (point * whole_.in_width_ + column) * tiles_;
+                const T* points = points_of(taps.image_slice(depth, slice)) + point * point_size_ +
+                                  column * tiles_;
                 multiply_panels(
-                    static_cast<int>(whole_.panels_.rows_of(panel)), inside ? tiles : 0,
-                    out_points_ + (panel - first_panel_) * out_size_ + point * tiles_ * kRowsWidth,
+                    static_cast<int>(whole_.panels_.rows_of(panel)), inside ? count_ : 0,
+                    out_points_ + (panel - first_panel_) * out_size_ + point * out_point_size_,
                     kRowsWidth, points, ends(point, slice, panel, column));
               }
           }
@@ -243,32 +249,37 @@ class WinogradGradient {
 
     const WinogradGradient& whole_;
     const int64_t first_panel_, end_panel_, tiles_;
-    const int64_t slice_size_, out_size_;
+    const int64_t point_size_, out_point_size_, slice_size_, out_size_;
     int64_t count_ = 0;   // tiles of the block that is under way
     bool begun_ = false;  // there are sums
     T *points_ = nullptr, *out_points_ = nullptr;
   };
 
-  /// From sums of points to gradients of kernels, a register of channels at a time.
+  /// From sums of points to gradients of kernels, a register of channels at a time, in the order in
+  /// which sums lie in memory.
   void write(int64_t panel) const {
     const int64_t taps = std::ssize(taps_.entry);
     for (int64_t slice = 0; slice < taps_.slices; ++slice)
-      for (int64_t row = 0; row < panels_.rows_of(panel); ++row)
-        for (int64_t channel = 0; channel < group_.num_in; channel += kLanes<T>) {
-          const int64_t panel_channel = channel / kColumns * kColumns;
-          const int64_t offset = row * kColumns + channel - panel_channel;
-          T* to = gradient_ + ((panels_.first_row(panel) + row) * group_.num_in + channel) * taps;
-          const int64_t count = std::min<int64_t>(kLanes<T>, group_.num_in - channel);
-          winograd::transform_square<winograd::kIn, winograd::kKernel, Vector<T>>(
-              [&](int point) { return load(sums_of(point, slice, panel, panel_channel) + offset); },
-              [](const Vector<T>* u, Vector<T>* g) {
-                winograd::transform_kernel_gradient<T>(u, g);
-              },
-              [&](int tap, Vector<T> value) {
-                T* entry = to + taps_.entry[static_cast<size_t>(slice * 9 + tap)];
-                for (int64_t lane = 0; lane < count; ++lane) entry[lane * taps] += value[lane];
-              });
-        }
+      for (int64_t column = 0; column < in_width_; column += kColumns)
+        for (int64_t row = 0; row < panels_.rows_of(panel); ++row)
+          for (int64_t channel = column; channel < std::min(column + kColumns, group_.num_in);
+               channel += kLanes<T>) {
+            T kernels[9][kLanes<T>];
+            winograd::transform_square<winograd::kIn, winograd::kKernel, Vector<T>>(
+                [&](int point) {
+                  return load(sums_of(point, slice, panel, column) + row * kColumns + channel -
+                              column);
+                },
+                [](const Vector<T>* u, Vector<T>* g) {
+                  winograd::transform_kernel_gradient<T>(u, g);
+                },
+                [&](int tap, Vector<T> value) { store(kernels[tap], value); });
+            T* to = gradient_ +
+                    ((panels_.first_row(panel) + row) * group_.num_in + channel) * taps + slice * 9;
+            const int64_t count = std::min<int64_t>(kLanes<T>, group_.num_in - channel);
+            for (int64_t lane = 0; lane < count; ++lane, to += taps)
+              for (int tap = 0; tap < 9; ++tap) to[tap] += kernels[tap][lane];
+          }
   }
 
   const StridedImage<const T> in_;

@@ -20,6 +20,7 @@
 #include "tessera/kernels/cpu/square_taps.h"
 #include "tessera/kernels/cpu/thread_buffer.h"
 #include "tessera/kernels/cpu/window_product.h"
+#include "tessera/kernels/cpu/winograd_tiles.h"
 #include "tessera/kernels/cpu/winograd_transform.h"
 
 namespace tessera {
@@ -73,21 +74,17 @@ class WinogradProduct {
 
   static constexpr int kPoints = winograd::kPoints;
   static constexpr int64_t kColumns = kPanelColumns<T>;
-  static constexpr int64_t kSumBytes = 192 << 10;
 
   int64_t tiles_along(int axis) const {
     return (out_.size[axis] + winograd::kOut - 1) / winograd::kOut;
   }
 
-  /// Several panels, so that rows of the image are read in long runs and kernels serve many tiles,
-  /// as far as their points have room in the caches.
+  /// Few, so that their points stay in the caches; two panels where transformed kernels come from
+  /// further away, since each block reads all of them.
   int64_t columns_at_once(int64_t total) const {
-    constexpr int64_t kPointBytes = 8 << 20, kMostPanels = 4;
-    const int64_t bytes =
-        kPoints * group_.num_in * taps_.slices * kColumns * static_cast<int64_t>(sizeof(T));
-    const int64_t most = taps_.slices == 1 ? kMostPanels : kMostPanels / 2;
-    const int64_t needed = (total + kColumns - 1) / kColumns;
-    return std::min(std::clamp<int64_t>(kPointBytes / bytes, 1, most), needed) * kColumns;
+    constexpr size_t kNearBytes = 4 << 20;
+    const int64_t panels = packed_.size_bytes() > kNearBytes ? 2 : 1;
+    return std::min(panels, (total + kColumns - 1) / kColumns) * kColumns;
   }
 
   /// The transformed kernels of a panel of rows: [channel][row].
@@ -107,27 +104,34 @@ class WinogradProduct {
                      });
   }
 
+  /// Rows are lanes. Some channels at a time, so that neither the weight nor the points, which lie
+  /// far apart, are touched in small parts.
   void pack_panel(int64_t panel, int64_t slice) const {
-    // Rows are lanes: 14 or fewer of two registers.
-    constexpr int kLanesUsed = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+    constexpr int64_t kChannels = 8;
+    constexpr int64_t kWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
     const int64_t rows = panels_.rows_of(panel);
-    T kernels[9][kLanesUsed] = {};
-    T points[kPoints][kLanesUsed];
-    for (int64_t channel = 0; channel < group_.num_in; ++channel) {
-      const T* from = weight_.data + panels_.first_row(panel) * weight_.out_stride +
-                      channel * weight_.in_stride;
-      for (int tap = 0; tap < 9; ++tap) {
-        const T* entry = from + taps_.entry[static_cast<size_t>(slice * 9 + tap)];
-        for (int64_t row = 0; row < rows; ++row)
-          kernels[tap][row] = entry[row * weight_.out_stride];
-      }
-      for (int lane = 0; lane < kLanesUsed; lane += kLanes<T>)
-        winograd::transform_square<3, 6, Vector<T>>(
-            [&](int tap) { return load(&kernels[tap][lane]); },
-            [](const Vector<T>* g, Vector<T>* to) { winograd::transform_kernel<T>(g, to); },
-            [&](int point, Vector<T> value) { store(&points[point][lane], value); });
+    const T* from = weight_.data + panels_.first_row(panel) * weight_.out_stride;
+    T kernels[kChannels][9][kWidth] = {};
+    T points[kPoints][kChannels * kPanelRows + kWidth];
+    for (int64_t first = 0; first < group_.num_in; first += kChannels) {
+      const int64_t count = std::min(kChannels, group_.num_in - first);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t channel = 0; channel < count; ++channel)
+          for (int64_t tap = 0; tap < 9; ++tap)
+            kernels[channel][tap][row] =
+                from[row * weight_.out_stride + (first + channel) * weight_.in_stride +
+                     taps_.entry[static_cast<size_t>(slice * 9 + tap)]];
+      for (int64_t channel = 0; channel < count; ++channel)
+        for (int64_t lane = 0; lane < rows; lane += kLanes<T>)
+          winograd::transform_square<3, 6, Vector<T>>(
+              [&](int tap) { return load(&kernels[channel][tap][lane]); },
+              [](const Vector<T>* g, Vector<T>* to) { winograd::transform_kernel<T>(g, to); },
+              // The next channel's rows are written over lanes that are not needed.
+              [&](int point, Vector<T> value) {
+                store(&points[point][channel * rows + lane], value);
+              });
       for (int point = 0; point < kPoints; ++point)
-        std::copy_n(points[point], rows, packed_panel(point, slice, panel) + channel * rows);
+        std::copy_n(points[point], count * rows, packed_panel(point, slice, panel) + first * rows);
     }
   }
 
@@ -135,17 +139,8 @@ class WinogradProduct {
   class Block {
    public:
     Block(const WinogradProduct& product, int64_t begin, int64_t count)
-        : product_(product),
-          runs_(runs_of_windows(product.tiles_, begin, count, kColumns)),
-          columns_((count + kColumns - 1) / kColumns * kColumns),
-          rows_at_once_(rows_at_once()) {
-      const GroupChannels& group = product.group_;
-      slice_size_ = kPoints * group.num_in * columns_;
-      points_ = thread_buffer<T>(product.taps_.slices * slice_size_ +
-                                 kPoints * rows_at_once_ * columns_ + kPoints * columns_);
-      sums_ = points_ + product.taps_.slices * slice_size_;
-      windows_ = sums_ + kPoints * rows_at_once_ * columns_;
-    }
+        : Block(product, runs_of_windows(product.tiles_, begin, count, kLanes<T>),
+                (count + kColumns - 1) / kColumns * kColumns) {}
 
     void run(int64_t depth_begin, int64_t depth_end, int64_t first_panel, int64_t end_panel) {
       const SquareTaps& taps = product_.taps_;
@@ -155,12 +150,7 @@ class WinogradProduct {
              ++slice)
           if (is_inside(depth, slice)) transform_slice(taps.image_slice(depth, slice));
         for (int64_t panel = first_panel; panel < end_panel;) {
-          int64_t end = panel + 1;
-          while (end < end_panel && product_.panels_.first_row(end) +
-                                            product_.panels_.rows_of(end) -
-                                            product_.panels_.first_row(panel) <=
-                                        rows_at_once_)
-            ++end;
+          const int64_t end = std::min(panel + panels_at_once_, end_panel);
           multiply(depth, panel, end);
           write(depth, panel, end);
           panel = end;
@@ -169,9 +159,27 @@ class WinogradProduct {
     }
 
    private:
-    int64_t rows_at_once() const {
-      const int64_t most = kSumBytes / static_cast<int64_t>(sizeof(T)) / (kPoints * columns_);
-      return std::clamp(most, product_.panels_.height(), product_.group_.num_out);
+    Block(const WinogradProduct& product, const std::vector<WindowRun>& runs, int64_t columns)
+        : product_(product),
+          windows_(product.in_, runs, winograd::kIn, product.taps_.first[1],
+                   product.taps_.first[2]),
+          tiles_(product.out_, runs, winograd::kOut, 0, 0),
+          columns_(columns),
+          point_size_(apart(product.group_.num_in * columns)),
+          slice_size_(kPoints * point_size_) {
+      constexpr int64_t kSumBytes = 96 << 10;
+      const int64_t room = kSumBytes / static_cast<int64_t>(sizeof(T)) / (kPoints * columns_);
+      panels_at_once_ = product.panels_.within(static_cast<size_t>(room), 1);
+      sum_size_ = apart(panels_at_once_ * product.panels_.height() * columns_);
+      points_ = thread_buffer<T>(product.taps_.slices * slice_size_ + kPoints * sum_size_);
+      sums_ = points_ + product.taps_.slices * slice_size_;
+    }
+
+    /// Points do not lie at multiples of what the sets of a cache repeat after: all of them are
+    /// written at once.
+    static int64_t apart(int64_t numbers) {
+      constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+      return (numbers + 2 * kLine - 1) / (2 * kLine) * 2 * kLine + kLine;
     }
 
     bool is_inside(int64_t depth, int64_t slice) const {
@@ -183,118 +191,109 @@ class WinogradProduct {
 
     /// [point][panel of columns][channel][column]
     void transform_slice(int64_t image_slice) {
+      constexpr int64_t kAhead = 2;  // channels that the memory is asked for beforehand
       const GroupChannels& group = product_.group_;
-      const SquareTaps& taps = product_.taps_;
-      Windows windows{product_.tiles_, {1, winograd::kOut, winograd::kOut}, {}};
-      for (int h = 0; h < winograd::kIn; ++h)
-        for (int w = 0; w < winograd::kIn; ++w)
-          windows.taps.push_back({{image_slice, taps.first[1] + h, taps.first[2] + w}, 0});
-      WindowRows<T> rows(product_.in_, windows, group.first_in);
-      rows.set_columns(runs_, columns_, 0, columns_);
+      const StridedImage<const T>& in = product_.in_;
       T* to = points_of(image_slice);
       for (int64_t channel = 0; channel < group.num_in; ++channel) {
-        if (channel + 1 < group.num_in) rows.prefetch(channel + 1);
-        rows.pack(channel * kPoints, (channel + 1) * kPoints, windows_, columns_);
+        const T* slice = in.plane(0, group.first_in + channel) + image_slice * in.stride[0];
         for (int64_t column = 0; column < columns_; column += kLanes<T>) {
-          T* channel_to =
-              to + (column / kColumns * group.num_in + channel) * kColumns + column % kColumns;
-          winograd::transform_square<6, 6, Vector<T>>(
-              [&](int point) { return load(windows_ + point * columns_ + column); },
-              [](const Vector<T>* d, Vector<T>* line) { winograd::transform_input(d, line); },
-              [&](int point, Vector<T> value) {
-                store(channel_to + point * group.num_in * columns_, value);
-              });
+          const winograd::LaneSegments segments = windows_.at(column / kLanes<T>);
+          if (channel + kAhead < group.num_in)
+            winograd::prefetch_squares(slice + kAhead * in.channel_stride, in.stride[1], segments);
+          transform_windows(
+              slice, segments,
+              to + (column / kColumns * group.num_in + channel) * kColumns + column % kColumns);
         }
+      }
+    }
+
+    void transform_windows(const T* slice, winograd::LaneSegments segments, T* to) const {
+      Vector<T> half[winograd::kIn][winograd::kIn];
+      for (int row = 0; row < winograd::kIn; ++row) {
+        Vector<T> pixels[winograd::kIn];
+        winograd::load_square_row<winograd::kIn>(slice, product_.in_.stride[1], segments, row,
+                                                 pixels);
+        winograd::transform_input(pixels, half[row]);
+      }
+      for (int column = 0; column < winograd::kIn; ++column) {
+        Vector<T> from[winograd::kIn], points[winograd::kIn];
+        for (int row = 0; row < winograd::kIn; ++row) from[row] = half[row][column];
+        winograd::transform_input(from, points);
+        for (int row = 0; row < winograd::kIn; ++row)
+          store(to + (row * winograd::kIn + column) * point_size_, points[row]);
       }
     }
 
     /// Sums are [point][panel of columns][row][column].
     void multiply(int64_t depth, int64_t first_panel, int64_t end_panel) {
       const GroupChannels& group = product_.group_;
-      const int64_t first_row = product_.panels_.first_row(first_panel);
+      const RowPanels& panels = product_.panels_;
+      std::array<PanelPart<T>, kMaxSlices> parts;
       for (int point = 0; point < kPoints; ++point)
         for (int64_t panel = first_panel; panel < end_panel; ++panel)
           for (int64_t column = 0; column < columns_; column += kColumns) {
-            const int64_t rows = product_.panels_.rows_of(panel);
-            T* sum = sums_ + (point * columns_ + column) * rows_at_once_ +
-                     (product_.panels_.first_row(panel) - first_row) * kColumns;
-            PanelEnds<T> ends{nullptr, kColumns, nullptr, sum, kColumns};
-            for (int64_t slice = 0; slice < product_.taps_.slices; ++slice) {
-              if (!is_inside(depth, slice)) continue;
-              const T* points = points_of(product_.taps_.image_slice(depth, slice)) +
-                                (point * columns_ + column) * group.num_in;
-              multiply_panels(static_cast<int>(rows), group.num_in,
-                              product_.packed_panel(point, slice, panel), rows, points, ends);
-              ends.from = sum;
-            }
-            if (ends.from == nullptr)  // no slice at all
-              multiply_panels<T>(static_cast<int>(rows), 0, nullptr, 0, nullptr, ends);
+            size_t count = 0;
+            for (int64_t slice = 0; slice < product_.taps_.slices; ++slice)
+              if (is_inside(depth, slice))
+                parts[count++] = {product_.packed_panel(point, slice, panel),
+                                  points_of(product_.taps_.image_slice(depth, slice)) +
+                                      point * point_size_ + column * group.num_in};
+            T* sum = sum_panel(point, first_panel, end_panel, column) +
+                     (panels.first_row(panel) - panels.first_row(first_panel)) * kColumns;
+            multiply_panels<T>(static_cast<int>(panels.rows_of(panel)), {parts.data(), count},
+                               group.num_in, panels.rows_of(panel),
+                               {nullptr, kColumns, nullptr, sum, kColumns});
           }
     }
 
+    T* sum_panel(int64_t point, int64_t first_panel, int64_t end_panel, int64_t column) const {
+      const RowPanels& panels = product_.panels_;
+      return sums_ + point * sum_size_ +
+             column * (panels.first_row(end_panel) - panels.first_row(first_panel));
+    }
+
     void write(int64_t depth, int64_t first_panel, int64_t end_panel) {
-      const int64_t first_row = product_.panels_.first_row(first_panel);
-      const int64_t end_row =
-          product_.panels_.first_row(end_panel - 1) + product_.panels_.rows_of(end_panel - 1);
-      alignas(64) T pixels[winograd::kOut][winograd::kOut * kColumns];
-      size_t run = 0;
-      for (int64_t column = 0; column < columns_; column += kColumns) {
-        size_t end_run = run;
-        while (end_run < runs_.size() && runs_[end_run].column < column + kColumns) ++end_run;
-        for (int64_t row = first_row; row < end_row; ++row) {
-          const T start =
-              product_.bias_ != nullptr ? product_.bias_[product_.group_.first_out + row] : T(0);
-          for (int64_t lane = 0; lane < kColumns; lane += kLanes<T>)
-            transform_back(sums_ + column * rows_at_once_ + (row - first_row) * kColumns + lane,
-                           start, &pixels[0][winograd::kOut * lane]);
-          for (size_t i = run; i < end_run; ++i) write_run(runs_[i], depth, row, pixels);
-        }
-        run = end_run;
-      }
-    }
-
-    void transform_back(const T* sums, T start, T* pixels) const {
-      Vector<T> tile[winograd::kOut * winograd::kOut];
-      const int64_t stride = rows_at_once_ * columns_;
-      Vector<T> half[winograd::kOut][winograd::kIn];
-      for (int w = 0; w < winograd::kIn; ++w) {
-        Vector<T> from[winograd::kIn], to[winograd::kOut];
-        for (int h = 0; h < winograd::kIn; ++h)
-          from[h] = load(sums + (h * winograd::kIn + w) * stride);
-        winograd::transform_output(from, to);
-        for (int h = 0; h < winograd::kOut; ++h) half[h][w] = to[h];
-      }
-      for (int h = 0; h < winograd::kOut; ++h) {
-        winograd::transform_output(half[h], tile + h * winograd::kOut);
-        Vector<T>* line = tile + h * winograd::kOut;
-        store_interleaved(pixels + h * winograd::kOut * kColumns, line[0] + start, line[1] + start,
-                          line[2] + start, line[3] + start);
-      }
-    }
-
-    void write_run(const WindowRun& run, int64_t depth, int64_t row,
-                   const T (&pixels)[winograd::kOut][winograd::kOut * kColumns]) const {
       const StridedImage<T>& out = product_.out_;
-      const int64_t h = run.at[1] * winograd::kOut, w = run.at[2] * winograd::kOut;
-      const int64_t rows = std::min<int64_t>(winograd::kOut, out.size[1] - h);
-      const int64_t length = std::min(run.length * winograd::kOut, out.size[2] - w);
-      T* to = out.plane(run.sample, product_.group_.first_out + row) + depth * out.stride[0] +
-              h * out.stride[1] + w * out.stride[2];
-      for (int64_t i = 0; i < rows; ++i, to += out.stride[1]) {
-        const T* from = pixels[i] + run.column % kColumns * winograd::kOut;
-        if (out.stride[2] == 1)
-          copy_run(to, from, length);
-        else
-          for (int64_t j = 0; j < length; ++j) to[j * out.stride[2]] = from[j];
+      const int64_t first_row = product_.panels_.first_row(first_panel);
+      const int64_t end_row = product_.panels_.first_row(end_panel);
+      for (int64_t row = first_row; row < end_row; ++row) {
+        const int64_t channel = product_.group_.first_out + row;
+        const T start = product_.bias_ != nullptr ? product_.bias_[channel] : T(0);
+        T* slice = out.plane(0, channel) + depth * out.stride[0];
+        for (int64_t column = 0; column < columns_; column += kLanes<T>)
+          write_tiles(sum_panel(0, first_panel, end_panel, column / kColumns * kColumns) +
+                          (row - first_row) * kColumns + column % kColumns,
+                      start, slice, tiles_.at(column / kLanes<T>));
+      }
+    }
+
+    void write_tiles(const T* sums, T start, T* slice, winograd::LaneSegments segments) const {
+      Vector<T> half[winograd::kOut][winograd::kIn];
+      for (int column = 0; column < winograd::kIn; ++column) {
+        Vector<T> from[winograd::kIn], to[winograd::kOut];
+        for (int row = 0; row < winograd::kIn; ++row)
+          from[row] = load(sums + (row * winograd::kIn + column) * sum_size_);
+        winograd::transform_output(from, to);
+        for (int row = 0; row < winograd::kOut; ++row) half[row][column] = to[row];
+      }
+      for (int row = 0; row < winograd::kOut; ++row) {
+        Vector<T> pixels[winograd::kOut];
+        winograd::transform_output(half[row], pixels);
+        for (Vector<T>& each : pixels) each += start;
+        winograd::store_tile_row(slice, product_.out_.stride[1], segments, row, pixels);
       }
     }
 
     const WinogradProduct& product_;
-    const std::vector<WindowRun> runs_;
-    const int64_t columns_, rows_at_once_;
-    int64_t slice_size_ = 0;
-    T *points_ = nullptr, *sums_ = nullptr, *windows_ = nullptr;
+    const winograd::TileRegisters windows_, tiles_;
+    const int64_t columns_;
+    const int64_t point_size_, slice_size_;
+    int64_t panels_at_once_ = 0, sum_size_ = 0;
+    T *points_ = nullptr, *sums_ = nullptr;
   };
+
+  static constexpr int64_t kMaxSlices = 3;
 
   const StridedImage<const T> in_;
   const SquareTaps& taps_;
