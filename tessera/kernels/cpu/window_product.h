@@ -89,6 +89,7 @@ class WindowProduct {
         group_(group),
         depth_(group.num_in * std::ssize(windows.taps)),
         weight_(weight),
+        rows_at_once_(equal_parts(depth_, kMostRowsAtOnce)),
         panels_(group.num_out),
         packed_(packed) {}
 
@@ -123,12 +124,17 @@ class WindowProduct {
   }
 
   static constexpr int64_t kColumns = kPanelColumns<T>;
-  static constexpr int64_t kRowsAtOnce = 192;  // a panel of columns stays in the first-level cache
+  static constexpr int64_t kMostRowsAtOnce = 384;  // a panel of the weight stays in the first cache
+  /// The size of the fewest parts that are no larger than this.
+  static int64_t equal_parts(int64_t size, int64_t most) {
+    const int64_t parts = std::max<int64_t>(1, (size + most - 1) / most);
+    return std::max<int64_t>(1, (size + parts - 1) / parts);
+  }
   static constexpr int64_t kBlockBytes = 512 << 10;  // of columns and of sums: half of the second
 
   int64_t panels_at_once() const {
     const int64_t most = kBlockBytes / static_cast<int64_t>(sizeof(T)) /
-                         (group_.num_out + std::min(depth_, kRowsAtOnce)) / kColumns;
+                         (group_.num_out + std::min(depth_, rows_at_once_)) / kColumns;
     return std::clamp<int64_t>(most, 1, 16);
   }
 
@@ -142,38 +148,51 @@ class WindowProduct {
   }
 
   void pack_weight() const {
-    const int64_t taps = std::ssize(windows_.taps);
     at::parallel_for(first_panel_, end_panel_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t panel = begin; panel < end; ++panel) {
         const T* from = weight_.data + panels_.first_row(panel) * weight_.out_stride;
         const int64_t rows = panels_.rows_of(panel);
-        for (int64_t block = 0; block < depth_; block += kRowsAtOnce) {
-          const int64_t block_end = std::min(block + kRowsAtOnce, depth_);
-          T* to = packed_panel(panel, block, block_end);
-          for (int64_t row = block; row < block_end; ++row) {
-            const T* entry =
-                from + row / taps * weight_.in_stride + windows_.taps[row % taps].entry;
-            for (int64_t i = 0; i < rows; ++i) *to++ = entry[i * weight_.out_stride];
-          }
+        for (int64_t block = 0; block < depth_; block += rows_at_once_) {
+          const int64_t block_end = std::min(block + rows_at_once_, depth_);
+          pack_rows(from, rows, block, block_end, packed_panel(panel, block, block_end));
         }
       }
     });
   }
 
+  /// [depth][row], in the order in which the weight lies in memory.
+  void pack_rows(const T* from, int64_t rows, int64_t begin, int64_t end, T* to) const {
+    const int64_t taps = std::ssize(windows_.taps);
+    const auto depth_offset = [&](int64_t row) {
+      return row / taps * weight_.in_stride + windows_.taps[row % taps].entry;
+    };
+    if (weight_.out_stride < weight_.in_stride) {
+      for (int64_t row = begin; row < end; ++row, to += rows)
+        for (int64_t i = 0; i < rows; ++i) to[i] = from[depth_offset(row) + i * weight_.out_stride];
+      return;
+    }
+    int64_t offsets[kMostRowsAtOnce];
+    for (int64_t row = begin; row < end; ++row) offsets[row - begin] = depth_offset(row);
+    for (int64_t i = 0; i < rows; ++i, from += weight_.out_stride)
+      for (int64_t row = 0; row < end - begin; ++row) to[row * rows + i] = from[offsets[row]];
+  }
+
   void run_block(int64_t begin, int64_t count, int64_t first_panel, int64_t end_panel) const {
     const std::vector<WindowRun> runs = runs_of_windows(windows_.count, begin, count, kColumns);
     const int64_t columns = (count + kColumns - 1) / kColumns * kColumns;
-    const int64_t depth = std::min(depth_, kRowsAtOnce);
-    T* rows = thread_buffer<T>(columns * (depth + group_.num_out));
-    T* sums = rows + columns * depth;
+    const int64_t depth = std::min(depth_, rows_at_once_);
+    // Not a multiple of what the sets of a cache repeat after.
+    const int64_t panel_stride = depth * kColumns + 3 * kLanes<T>;
+    T* rows = thread_buffer<T>(columns / kColumns * panel_stride + columns * group_.num_out);
+    T* sums = rows + columns / kColumns * panel_stride;
     WindowRows<T> windows(in_, windows_, group_.first_in);
-    windows.set_columns(runs, kColumns, depth * kColumns, columns);
+    windows.set_columns(runs, kColumns, panel_stride, columns);
     int64_t block = 0;
     do {  // once where there is no tap at all
-      const int64_t end = std::min(block + kRowsAtOnce, depth_);
+      const int64_t end = std::min(block + rows_at_once_, depth_);
       windows.pack(block, end, rows, kColumns);
       for (int64_t panel = first_panel; panel < end_panel; ++panel)
-        multiply(panel, block, end, rows, depth * kColumns, runs, sums);
+        multiply(panel, block, end, rows, panel_stride, runs, sums);
       block = end;
     } while (block < depth_);
     for (const WindowRun& run : runs)
@@ -235,6 +254,7 @@ class WindowProduct {
   const GroupChannels group_;
   const int64_t depth_;
   const WindowWeight<T> weight_;
+  const int64_t rows_at_once_;
   const RowPanels panels_;
   const std::span<T> packed_;
   int64_t first_panel_ = 0, end_panel_ = 0;  // that are packed
