@@ -21,11 +21,12 @@ struct ChannelRow {
   int64_t first = 0, end = 0;  // the pixels that exist; the others count as zeros
 };
 
-/// Pixels [0, count), `count` in whole registers. Lanes without a channel are zeros.
+/// Pixels [0, count), in whole registers: up to one less than a register's more are written. Lanes
+/// without a channel are zeros.
 template <class T>
-inline void turn_pixels(const ChannelRow<T>& row, int64_t count, T* to) {
+inline void turn_pixels(const ChannelRow<T>& row, int64_t count, T* to, int64_t to_stride) {
   constexpr int64_t kAll = kLanes<T>;
-  for (int64_t pixel = 0; pixel < count; pixel += kAll, to += kAll * kAll) {
+  for (int64_t pixel = 0; pixel < count; pixel += kAll, to += kAll * to_stride) {
     const int64_t first = std::clamp<int64_t>(row.first - pixel, 0, kAll);
     const int64_t end = std::clamp<int64_t>(row.end - pixel, first, kAll);
     Vector<T> square[kAll];
@@ -38,7 +39,7 @@ inline void turn_pixels(const ChannelRow<T>& row, int64_t count, T* to) {
         square[channel] = channel < row.channels ? load_between(from, first, end) : Vector<T>{};
     }
     transpose<T>(square);
-    for (int64_t i = 0; i < kAll; ++i) store(to + i * kAll, square[i]);
+    for (int64_t i = 0; i < kAll; ++i) store(to + i * to_stride, square[i]);
   }
 }
 

@@ -106,8 +106,8 @@ void for_phases(const Connection& connection, const SpaceAxes& fine_size, Visit&
 }
 
 /// 1x1 windows over images without gaps between rows are windows over one long row.
-template <class T>
-void join_rows(Windows& windows, StridedImage<const T>& in, StridedImage<T>& out) {
+template <class In, class Out>
+void join_rows(Windows& windows, StridedImage<In>& in, StridedImage<Out>& out) {
   const SpaceAxes ones{1, 1, 1}, zeros{};
   if (windows.taps.size() != 1 || windows.step != ones || windows.taps[0].offset != zeros ||
       in.size != out.size || windows.count != out.size)
@@ -262,9 +262,10 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
   if (coarse.numel() == 0 || fine.numel() == 0) return;
   const Connection connection(shape, weight_gradient);
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolution_weight_gradient", [&] {
-    const StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
-    const StridedImage<const scalar_t> out = image_of<const scalar_t>(coarse);
-    const Windows windows = connection.over_fine(out.size);
+    StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
+    StridedImage<const scalar_t> out = image_of<const scalar_t>(coarse);
+    Windows windows = connection.over_fine(out.size);
+    join_rows(windows, in, out);
     const std::optional<SquareTaps> taps = SquareTaps::of(windows);
     for (int64_t g = 0; g < shape.groups; ++g) {
       const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);

@@ -110,10 +110,22 @@ void add_dots(int64_t length, const T* a, int64_t a_stride, const T* b, int64_t 
       for (int i = 0; i < kRows; ++i) sums[i][j] += left[i] * right;
     }
   }
+  constexpr int kGroups = (kRows * kColumns + kLanes<T> - 1) / kLanes<T>;
+  T totals[kGroups * kLanes<T>];
+#pragma GCC unroll 8
+  for (int group = 0; group < kGroups; ++group) {
+    Vector<T> some[kLanes<T>];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes<T>; ++i) {
+      const int cell = group * kLanes<T> + i;
+      some[i] = cell < kRows * kColumns ? sums[cell / kColumns][cell % kColumns] : Vector<T>{};
+    }
+    store(totals + group * kLanes<T>, sums_of_lanes<T>(some));
+  }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) c[i * c_stride + j] += sum_of_lanes<T>(sums[i][j]);
+    for (int j = 0; j < kColumns; ++j) c[i * c_stride + j] += totals[i * kColumns + j];
 }
 
 /// Rows of a and b are `length` numbers, whole registers.

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -105,17 +106,24 @@ constexpr auto sequence_of() {
   (std::make_integer_sequence<int, kCount>());
 }
 
-/// The sum of a register's numbers, by halves.
+/// For as many registers as one has lanes: lane i has the sum of the numbers of values[i].
 template <class T>
-inline T sum_of_lanes(Vector<T> value) {
-  constexpr int kAll = kLanes<T>;
-  if constexpr (kAll > 8)
-    value += pick(value, value, sequence_of<kAll, [](int i) { return (i + 8) % kAll; }>());
-  if constexpr (kAll > 4)
-    value += pick(value, value, sequence_of<kAll, [](int i) { return (i + 4) % kAll; }>());
-  if constexpr (kAll > 2)
-    value += pick(value, value, sequence_of<kAll, [](int i) { return (i + 2) % kAll; }>());
-  return value[0] + value[1];
+inline Vector<T> sums_of_lanes(Vector<T> (&values)[kLanes<T>]) {
+  // The lower halves of two blocks of lanes beside each other, and the upper ones.
+  const auto add_halves = [&]<int kSize>(std::integral_constant<int, kSize>) {
+    constexpr int kAll = kLanes<T>;
+    constexpr auto kLower = [](int i) { return (i & kSize) == 0 ? i : kAll + i - kSize; };
+    constexpr auto kUpper = [](int i) { return (i & kSize) == 0 ? i + kSize : kAll + i; };
+#pragma GCC unroll 16
+    for (int i = 0; i < kSize; ++i)
+      values[i] = pick(values[i], values[i + kSize], sequence_of<kAll, kLower>()) +
+                  pick(values[i], values[i + kSize], sequence_of<kAll, kUpper>());
+  };
+  if constexpr (kLanes < T >> 8) add_halves(std::integral_constant<int, 8>());
+  if constexpr (kLanes < T >> 4) add_halves(std::integral_constant<int, 4>());
+  if constexpr (kLanes < T >> 2) add_halves(std::integral_constant<int, 2>());
+  add_halves(std::integral_constant<int, 1>());
+  return values[0];
 }
 
 /// from[0], from[2], from[4], ...: as many as a register has lanes. Nothing after the last of them
@@ -127,20 +135,38 @@ inline Vector<T> load_every_second(const T* from) {
   return pick(load(from), load(from + kAll - 1), sequence_of<kAll, kPicks>());
 }
 
-/// from[0], from[4], from[8], ...
+/// The first `count` of them; nothing after the last of these is read.
 template <class T>
-inline Vector<T> load_every_fourth(const T* from) {
-  constexpr int kAll = kLanes<T>, kQuarter = kAll / 4;
-  // Each pick leaves its half of the result in the first lanes.
-  constexpr auto kFirst = [](int i) { return 4 * i % (2 * kAll); };
-  constexpr auto kLast = [](int i) {
-    return i < kQuarter ? 4 * i : (kAll + 4 * (i - kQuarter) + 3) % (2 * kAll);
+inline Vector<T> load_every_second(const T* from, int64_t count) {
+  constexpr int kAll = kLanes<T>, kHalf = kAll / 2;
+  constexpr auto kPicks = [](int i) { return i < kHalf ? 2 * i : kAll + 2 * (i - kHalf) + 1; };
+  const int64_t end = 2 * count - 1;
+  const auto load_part = [&](int64_t begin) {
+    return load_between(from + begin, 0, std::clamp<int64_t>(end - begin, 0, kAll));
   };
-  constexpr auto kJoin = [](int i) { return i < kAll / 2 ? i : kAll / 2 + i; };
-  const Vector<T> first = pick(load(from), load(from + kAll), sequence_of<kAll, kFirst>());
-  const Vector<T> last =
-      pick(load(from + 2 * kAll), load(from + 3 * kAll - 3), sequence_of<kAll, kLast>());
-  return pick(first, last, sequence_of<kAll, kJoin>());
+  return pick(load_part(0), load_part(kAll - 1), sequence_of<kAll, kPicks>());
+}
+
+/// to[0] = value[0], to[2] = value[1], ...: the first `count` of them. What lies between is not
+/// touched.
+template <class T>
+inline void store_every_second(T* to, Vector<T> value, int64_t count) {
+#if defined(__AVX512F__)
+  constexpr int kAll = kLanes<T>;
+  constexpr auto kLower = [](int i) { return i / 2; };
+  constexpr auto kUpper = [](int i) { return kAll / 2 + i / 2; };
+  const auto mask = static_cast<unsigned>(((uint64_t(1) << (2 * count)) - 1) & 0x55555555u);
+  const auto store_half = [](T* half, Vector<T> spread, unsigned wanted) {
+    if constexpr (sizeof(T) == 4)
+      _mm512_mask_storeu_ps(half, static_cast<__mmask16>(wanted), (__m512)spread);
+    else
+      _mm512_mask_storeu_pd(half, static_cast<__mmask8>(wanted), (__m512d)spread);
+  };
+  store_half(to, pick(value, value, sequence_of<kAll, kLower>()), mask);
+  store_half(to + kAll, pick(value, value, sequence_of<kAll, kUpper>()), mask >> kAll);
+#else
+  for (int64_t lane = 0; lane < count; ++lane) to[2 * lane] = value[lane];
+#endif
 }
 
 /// Every fourth lane of four registers in a row: from lane 0 on, from lane 1 on, ...

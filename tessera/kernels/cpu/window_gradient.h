@@ -1,10 +1,10 @@
 #pragma once
 // gradient[k, row] += Σ over all windows j of out[k, j] * windows[row, j], where a row is a channel
-// and a tap. Columns of both are packed in blocks, and sums are dot products over a block:
+// and a tap. Blocks of windows are packed and turned, so that a register holds rows of one window:
 //
-//         columns                   columns
-//   k    [ ─────── ]         row   [ ─────── ]
-//   k+1  [ ─────── ]    x    row+1 [ ─────── ]   ->  a few k by a few rows, in registers
+//   windows  [window][row]  ─┐
+//                            ├─► Σ over windows, a few k by two registers of rows at a time
+//   out      [window][k]    ─┘
 //
 // A task has some of the rows and of k, and walks over all windows; so no thread has sums of its
 // own, and bits do not depend on how many threads there are.
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tessera/kernels/cpu/channel_pixels.h"
 #include "tessera/kernels/cpu/panels.h"
 #include "tessera/kernels/cpu/strided_image.h"
 #include "tessera/kernels/cpu/thread_buffer.h"
@@ -31,85 +32,152 @@ class WindowGradient {
       : in_(in),
         windows_(windows),
         out_(out),
-        pixels_{out.size, {1, 1, 1}, {Tap{}}},
         group_(group),
         num_rows_(group.num_in * std::ssize(windows.taps)),
-        columns_(columns_at_once()),
-        stride_(columns_ + kVectorBytes / static_cast<int64_t>(sizeof(T))),
         gradient_(gradient) {}
 
   void run() const {
-    const int64_t row_parts = (num_rows_ + kRowsAtOnce - 1) / kRowsAtOnce;
-    // Few parts are cut by channels of the output, too, so that every thread has some.
+    const int64_t row_panels = (num_rows_ + kWidth - 1) / kWidth;
+    const int64_t row_parts = (row_panels + kRowPanels - 1) / kRowPanels;
+    // At least two for each thread, as far as there are panels of k.
     const int64_t wanted = (2 * at::get_num_threads() + row_parts - 1) / row_parts;
-    const int64_t k_parts = std::clamp<int64_t>(wanted, 1, (group_.num_out + 15) / 16);
+    const RowPanels panels(group_.num_out);
+    const int64_t k_parts = std::clamp((panels.count() + kOutPanels - 1) / kOutPanels,
+                                       std::min(wanted, panels.count()), panels.count());
     at::parallel_for(0, row_parts * k_parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t r = task % row_parts, k = task / row_parts;
-        run_task({r * num_rows_ / row_parts, (r + 1) * num_rows_ / row_parts},
-                 {k * group_.num_out / k_parts, (k + 1) * group_.num_out / k_parts});
+        Task(*this,
+             {r * row_panels / row_parts * kWidth,
+              std::min((r + 1) * row_panels / row_parts * kWidth, num_rows_)},
+             {panels.first_row(k * panels.count() / k_parts),
+              panels.first_row((k + 1) * panels.count() / k_parts)})
+            .run();
       }
     });
   }
 
  private:
-  static constexpr int64_t kRowsAtOnce = 96;
-  static constexpr int64_t kOutsAtOnce = 64;
-  static constexpr int64_t kColumnBytes = 4096;  // of a row; both blocks stay in the second cache
+  static constexpr int64_t kWidth = kPanelColumns<T>;
+  static constexpr int64_t kOutWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  static constexpr int64_t kColumns = 16 * kVectorBytes / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kRowPanels = 6, kOutPanels = 18;  // of a task: its sums stay near
 
   struct Part {
     int64_t begin, end;
     int64_t size() const { return end - begin; }
   };
 
-  static int64_t whole_registers(int64_t count) {
-    return (count + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-  }
+  class Task {
+   public:
+    Task(const WindowGradient& whole, const Part& rows, const Part& outs)
+        : whole_(whole),
+          rows_(rows),
+          outs_(outs),
+          panels_(outs.size()),
+          width_((rows.size() + kWidth - 1) / kWidth * kWidth),
+          windows_(whole.in_, whole.windows_, whole.group_.first_in) {
+      // A register of windows more than there are: turned squares are whole.
+      panel_size_ = (kColumns + kLanes<T>)*kWidth + 3 * kLanes<T>;
+      const int64_t turned = width_ / kWidth * panel_size_;
+      const int64_t outs_size = (kColumns + kLanes<T>)*kOutWidth;
+      columns_ = thread_buffer<T>(turned + outs_size + kWidth * kStride + width_ * outs.size());
+      out_columns_ = columns_ + turned;
+      packed_ = out_columns_ + outs_size;
+      sums_ = packed_ + kWidth * kStride;
+    }
 
-  int64_t num_columns() const { return out_.batch * out_.num_pixels(); }
-  /// Of the shapes alone: the order of additions follows from it.
-  int64_t columns_at_once() const {
-    return whole_registers(std::min(num_columns(), kColumnBytes / static_cast<int64_t>(sizeof(T))));
-  }
+    void run() {
+      std::fill_n(sums_, width_ * outs_.size(), T(0));
+      const int64_t total = whole_.out_.batch * whole_.out_.num_pixels();
+      for (int64_t begin = 0; begin < total; begin += kColumns)
+        add_columns(begin, std::min(kColumns, total - begin));
+      write();
+    }
 
-  void run_task(const Part& rows, const Part& outs) const {
-    T* columns = thread_buffer<T>(stride_ * (rows.size() + kOutsAtOnce));
-    T* out_columns = columns + stride_ * rows.size();
-    WindowRows<T> windows(in_, windows_, group_.first_in);
-    WindowRows<T> pixels(out_, pixels_, group_.first_out);
-    for (int64_t begin = 0; begin < num_columns(); begin += columns_) {
-      const int64_t count = std::min(columns_, num_columns() - begin);
-      const int64_t padded = whole_registers(count);
-      const std::vector<WindowRun> runs = runs_of_windows(out_.size, begin, count, columns_);
-      windows.set_columns(runs, columns_, 0, padded);
-      windows.pack(rows.begin, rows.end, columns, stride_);
-      pixels.set_columns(runs, columns_, 0, padded);
-      for (int64_t out = outs.begin; out < outs.end; out += kOutsAtOnce) {
-        const Part some{out, std::min(out + kOutsAtOnce, outs.end)};
-        pixels.pack(some.begin, some.end, out_columns, stride_);
-        multiply(rows, some, columns, out_columns, padded);
+   private:
+    static constexpr int64_t kStride = kColumns + kLanes<T>;
+
+    void add_columns(int64_t begin, int64_t count) {
+      const std::vector<WindowRun> runs =
+          runs_of_windows(whole_.out_.size, begin, count, kColumns);
+      turn_windows(runs, count);
+      for (int64_t panel = 0; panel < panels_.count(); ++panel) {
+        const int64_t rows = panels_.rows_of(panel), first = panels_.first_row(panel);
+        for (int64_t k = 0; k < rows; k += kLanes<T>)
+          turn_image(whole_.out_, {}, whole_.group_.first_out + outs_.begin + first + k,
+                     std::min<int64_t>(kLanes<T>, rows - k), runs, out_columns_ + k, kOutWidth);
+        for (int64_t row = 0; row < width_; row += kWidth) {
+          T* sums = sums_ + row * outs_.size() + first * kWidth;
+          multiply_panels<T>(static_cast<int>(rows), count, out_columns_, kOutWidth,
+                             columns_ + row / kWidth * panel_size_,
+                             {sums, kWidth, nullptr, sums, kWidth});
+        }
       }
     }
-  }
 
-  void multiply(const Part& rows, const Part& outs, const T* columns, const T* out_columns,
-                int64_t length) const {
-    for (int64_t row = 0; row < rows.size(); row += kDotColumns)
-      for (int64_t out = 0; out < outs.size(); out += kDotRows)
-        add_dot_products(static_cast<int>(std::min<int64_t>(kDotRows, outs.size() - out)),
-                         static_cast<int>(std::min<int64_t>(kDotColumns, rows.size() - row)),
-                         length, out_columns + out * stride_, stride_, columns + row * stride_,
-                         stride_, gradient_ + (outs.begin + out) * num_rows_ + rows.begin + row,
-                         num_rows_);
-  }
+    /// [panel of rows][window][row]
+    void turn_windows(const std::vector<WindowRun>& runs, int64_t count) {
+      const Windows& windows = whole_.windows_;
+      const bool is_image = windows.taps.size() == 1 && windows.step == SpaceAxes{1, 1, 1};
+      if (!is_image) windows_.set_columns(runs, kColumns, 0, count);
+      for (int64_t row = 0; row < width_; row += kWidth) {
+        T* to = columns_ + row / kWidth * panel_size_;
+        const int64_t rows = std::min(kWidth, rows_.size() - row);
+        if (!is_image)
+          windows_.pack(rows_.begin + row, rows_.begin + row + rows, packed_, kStride);
+        for (int64_t lane = 0; lane < kWidth; lane += kLanes<T>) {
+          const int64_t lanes = std::clamp<int64_t>(rows - lane, 0, kLanes<T>);
+          if (is_image)
+            turn_image(whole_.in_, windows.taps[0].offset,
+                       whole_.group_.first_in + rows_.begin + row + lane, lanes, runs, to + lane,
+                       kWidth);
+          else
+            turn_pixels<T>({packed_ + lane * kStride, kStride, lanes, 0, count}, count, to + lane,
+                           kWidth);
+        }
+      }
+    }
+
+    /// Pixels that lie one after the other in an image need not be packed before.
+    void turn_image(const StridedImage<const T>& image, const SpaceAxes& offset, int64_t channel,
+                    int64_t channels, const std::vector<WindowRun>& runs, T* to,
+                    int64_t to_stride) const {
+      for (const WindowRun& run : runs) {
+        const int64_t d = run.at[0] + offset[0], h = run.at[1] + offset[1],
+                      w = run.at[2] + offset[2];
+        const bool inside = d >= 0 && d < image.size[0] && h >= 0 && h < image.size[1];
+        const T* row = image.plane(run.sample, channel) + d * image.stride[0] +
+                       h * image.stride[1] + w;
+        turn_pixels<T>({row, image.channel_stride, inside ? channels : 0, -w, image.size[2] - w},
+                       run.length, to + run.column * to_stride, to_stride);
+      }
+    }
+
+    void write() const {
+      for (int64_t row = 0; row < rows_.size(); row += kWidth)
+        for (int64_t k = 0; k < outs_.size(); ++k) {
+          const T* from = sums_ + row * outs_.size() + k * kWidth;
+          T* to = whole_.gradient_ + (outs_.begin + k) * whole_.num_rows_ + rows_.begin + row;
+          const int64_t count = std::min(kWidth, rows_.size() - row);
+          for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+        }
+    }
+
+    const WindowGradient& whole_;
+    const Part rows_, outs_;
+    const RowPanels panels_;
+    const int64_t width_;
+    WindowRows<T> windows_;
+    int64_t panel_size_ = 0;
+    T *columns_ = nullptr, *out_columns_ = nullptr, *packed_ = nullptr, *sums_ = nullptr;
+  };
 
   const StridedImage<const T> in_;
   const Windows& windows_;
   const StridedImage<const T> out_;
-  const Windows pixels_;
   const GroupChannels group_;
-  const int64_t num_rows_, columns_;
-  const int64_t stride_;  // of rows: not a multiple of what the caches' sets repeat after
+  const int64_t num_rows_;
   T* gradient_;
 };
 

@@ -239,10 +239,7 @@ class WindowProduct {
       const T* from = sums + (run.column / kColumns * group_.num_out + channel) * kColumns +
                       run.column % kColumns;
       T* to = pixel(run, channel);
-      if (step == 1)
-        copy_run(to, from, run.length);
-      else
-        for (int64_t i = 0; i < run.length; ++i) to[i * step] = from[i];
+      spread_run(to, from, run.length, step);
     }
   }
 

@@ -89,11 +89,28 @@ template <class T>
 inline void copy_run(T* to, const T* from, int64_t length, int64_t step) {
   int64_t i = 0;
   if (step == 1) return copy_run(to, from, length);
-  if (step == 2)
+  if (step == 2) {
     for (; i + kLanes<T> <= length; i += kLanes<T>) store(to + i, load_every_second(from + 2 * i));
-  if (step == 4)
-    for (; i + kLanes<T> <= length; i += kLanes<T>) store(to + i, load_every_fourth(from + 4 * i));
+    const int64_t rest = length - i;
+    if (rest > 0) store_between(to + i, load_every_second(from + 2 * i, rest), 0, rest);
+    return;
+  }
   for (; i < length; ++i) to[i] = from[i * step];
+}
+
+/// The opposite: to every step-th number from `to` on.
+template <class T>
+inline void spread_run(T* to, const T* from, int64_t length, int64_t step) {
+  if (step == 1) return copy_run(to, from, length);
+  int64_t i = 0;
+  if (step == 2) {
+    for (; i + kLanes<T> <= length; i += kLanes<T>)
+      store_every_second(to + 2 * i, load(from + i), kLanes<T>);
+    const int64_t rest = length - i;
+    if (rest > 0) store_every_second(to + 2 * i, load_between(from + i, 0, rest), rest);
+    return;
+  }
+  for (; i < length; ++i) to[i * step] = from[i];
 }
 
 template <class T>
@@ -117,24 +134,6 @@ class WindowRows {
     const int64_t end = runs.back().column + runs.back().length;
     rest_to_ = place(end, per_panel, panel_stride);
     rest_ = padded - end;
-  }
-
-  /// Has the memory bring what pack() reads of a channel. Its rows are short and far apart, so that
-  /// the processor does not guess them by itself.
-  void prefetch(int64_t channel) const {
-    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-    const T* plane = image_.plane(0, first_channel_ + channel);
-    const int64_t step = windows_.step[2] * image_.stride[2];
-    const SpaceAxes* last = nullptr;
-    for (int64_t tap = 0; tap < per_channel(); ++tap) {
-      const SpaceAxes& offset = windows_.taps[tap].offset;
-      const bool same_row = last != nullptr && offset[0] == (*last)[0] && offset[1] == (*last)[1];
-      last = &offset;
-      if (same_row) continue;
-      for (int64_t i = tap * per_tap_; i < (tap + 1) * per_tap_; ++i)
-        for (int64_t at = 0; at < copies_[i].length * step; at += kLine)
-          __builtin_prefetch(plane + copies_[i].from + at);
-    }
   }
 
   /// Rows [begin, end), `row_stride` apart.

@@ -205,7 +205,7 @@ class WinogradGradient {
           turn_pixels<T>(
               {slice + run.sample * image.batch_stride + (row + i) * image.stride[1] + column,
                image.channel_stride, channels, -column, inside ? image.size[2] - column : -column},
-              padded(count, kAll), pixels + i * kRowPixels * kAll);
+              count, pixels + i * kRowPixels * kAll, kAll);
         }
         T* to = points.to + (tiles.first + run.column) * points.tile_stride;
         for (int64_t tile = 0; tile < run.length; ++tile, to += points.tile_stride)
