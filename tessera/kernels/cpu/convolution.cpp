@@ -155,10 +155,11 @@ bool has_winograd_channels(ConvolutionMethod method, int64_t channels, int64_t o
           std::min(channels, other_channels) >= kLeastChannels);
 }
 
-/// ... and there are enough tiles to fill a panel.
-template <class T>
-bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const StridedImage<T>& out,
-                   const GroupChannels& group) {
+/// ... and there are enough tiles to fill a panel. Pixels of a row are read and written together.
+template <class In, class T>
+bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const StridedImage<In>& in,
+                   const StridedImage<T>& out, const GroupChannels& group) {
+  if (!has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
   const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
   const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2 && taps.slices <= 3;
   return has_winograd_channels(method, group.num_in, group.num_out) &&
@@ -171,7 +172,7 @@ void run_product(ConvolutionMethod method, const StridedImage<const T>& in, cons
                  const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
                  const OutputLattice& lattice, const GroupChannels& group, std::span<T> packed) {
   const std::optional<SquareTaps> taps = SquareTaps::of(windows);
-  if (taps && lattice.step == SpaceAxes{1, 1, 1} && uses_winograd(method, *taps, out, group))
+  if (taps && lattice.step == SpaceAxes{1, 1, 1} && uses_winograd(method, *taps, in, out, group))
     WinogradProduct<T>(in, *taps, weight, bias, out, group, packed).run();
   else
     WindowProduct<T>(in, windows, weight, bias, out, lattice, group, packed).run();
@@ -271,7 +272,7 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
       const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
       scalar_t* gradient = weight_gradient.data_ptr<scalar_t>() +
                            group.first_out * group.num_in * std::ssize(windows.taps);
-      if (taps && uses_winograd(shape.method, *taps, out, group))
+      if (taps && uses_winograd(shape.method, *taps, in, out, group))
         WinogradGradient<scalar_t>(in, *taps, out, group, gradient, numbers_in<scalar_t>(scratch))
             .run();
       else

@@ -34,15 +34,17 @@ struct PanelEnds {
   int64_t to_stride = 0;
 };
 
-/// One product of those whose sum is wanted.
+/// One product of those whose sum is wanted: rows of a and of b, so far apart.
 template <class T>
 struct PanelPart {
-  const T *a = nullptr, *b = nullptr;
+  const T* a = nullptr;
+  int64_t a_stride = 0;
+  const T* b = nullptr;
+  int64_t b_stride = kPanelColumns<T>;
 };
 
 template <class T, int kRows>
-void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, int64_t a_stride,
-                   const PanelEnds<T>& ends) {
+void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, const PanelEnds<T>& ends) {
   constexpr int kStep = kLanes<T>;
   Vector<T> sums[kRows][2];
 #pragma GCC unroll 16
@@ -61,8 +63,8 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, int64_t a
         sums[i][0] += a[i] * first;
         sums[i][1] += a[i] * second;
       }
-      a += a_stride;
-      b += 2 * kStep;
+      a += part.a_stride;
+      b += part.b_stride;
     }
   }
 #pragma GCC unroll 16
@@ -72,24 +74,21 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, int64_t a
   }
 }
 
-/// The sum over all parts. a: depth x rows, its rows a_stride apart; b: depth x kPanelColumns
-/// without gaps.
+/// The sum over all parts. a: depth x rows; b: depth x kPanelColumns.
 template <class T>
-void multiply_panels(int rows, std::span<const PanelPart<T>> parts, int64_t depth, int64_t a_stride,
+void multiply_panels(int rows, std::span<const PanelPart<T>> parts, int64_t depth,
                      const PanelEnds<T>& ends) {
-  using Multiply = void (*)(std::span<const PanelPart<T>>, int64_t, int64_t, const PanelEnds<T>&);
+  using Multiply = void (*)(std::span<const PanelPart<T>>, int64_t, const PanelEnds<T>&);
   static constexpr auto kByRows = []<int... kCounts>(std::integer_sequence<int, kCounts...>) {
     return std::array<Multiply, kPanelRows>{multiply_rows<T, kCounts + 1>...};
   }
   (std::make_integer_sequence<int, kPanelRows>());
-  kByRows[rows - 1](parts, depth, a_stride, ends);
+  kByRows[rows - 1](parts, depth, ends);
 }
 
 template <class T>
-void multiply_panels(int rows, int64_t depth, const T* a, int64_t a_stride, const T* b,
-                     const PanelEnds<T>& ends) {
-  const PanelPart<T> part{a, b};
-  multiply_panels<T>(rows, {&part, 1}, depth, a_stride, ends);
+void multiply_panels(int rows, int64_t depth, const PanelPart<T>& part, const PanelEnds<T>& ends) {
+  multiply_panels<T>(rows, std::span<const PanelPart<T>>(&part, 1), depth, ends);
 }
 
 constexpr int kDotRows = kNumRegisters == 32 ? 4 : 2;

@@ -20,4 +20,10 @@ struct StridedImage {
   int64_t num_pixels() const { return size[0] * size[1] * size[2]; }
 };
 
+/// Whether the pixels of a row can be read together.
+template <class T>
+bool has_contiguous_rows(const StridedImage<T>& image) {
+  return image.stride[2] == 1 || image.size[2] == 1;
+}
+
 }  // namespace tessera

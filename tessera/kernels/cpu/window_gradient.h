@@ -99,8 +99,7 @@ class WindowGradient {
     static constexpr int64_t kStride = kColumns + kLanes<T>;
 
     void add_columns(int64_t begin, int64_t count) {
-      const std::vector<WindowRun> runs =
-          runs_of_windows(whole_.out_.size, begin, count, kColumns);
+      const std::vector<WindowRun> runs = runs_of_windows(whole_.out_.size, begin, count, kColumns);
       turn_windows(runs, count);
       for (int64_t panel = 0; panel < panels_.count(); ++panel) {
         const int64_t rows = panels_.rows_of(panel), first = panels_.first_row(panel);
@@ -109,8 +108,8 @@ class WindowGradient {
                      std::min<int64_t>(kLanes<T>, rows - k), runs, out_columns_ + k, kOutWidth);
         for (int64_t row = 0; row < width_; row += kWidth) {
           T* sums = sums_ + row * outs_.size() + first * kWidth;
-          multiply_panels<T>(static_cast<int>(rows), count, out_columns_, kOutWidth,
-                             columns_ + row / kWidth * panel_size_,
+          multiply_panels<T>(static_cast<int>(rows), count,
+                             {out_columns_, kOutWidth, columns_ + row / kWidth * panel_size_},
                              {sums, kWidth, nullptr, sums, kWidth});
         }
       }
@@ -119,13 +118,13 @@ class WindowGradient {
     /// [panel of rows][window][row]
     void turn_windows(const std::vector<WindowRun>& runs, int64_t count) {
       const Windows& windows = whole_.windows_;
-      const bool is_image = windows.taps.size() == 1 && windows.step == SpaceAxes{1, 1, 1};
+      const bool is_image = windows.taps.size() == 1 && windows.step == SpaceAxes{1, 1, 1} &&
+                            has_contiguous_rows(whole_.in_);
       if (!is_image) windows_.set_columns(runs, kColumns, 0, count);
       for (int64_t row = 0; row < width_; row += kWidth) {
         T* to = columns_ + row / kWidth * panel_size_;
         const int64_t rows = std::min(kWidth, rows_.size() - row);
-        if (!is_image)
-          windows_.pack(rows_.begin + row, rows_.begin + row + rows, packed_, kStride);
+        if (!is_image) windows_.pack(rows_.begin + row, rows_.begin + row + rows, packed_, kStride);
         for (int64_t lane = 0; lane < kWidth; lane += kLanes<T>) {
           const int64_t lanes = std::clamp<int64_t>(rows - lane, 0, kLanes<T>);
           if (is_image)
@@ -139,7 +138,7 @@ class WindowGradient {
       }
     }
 
-    /// Pixels that lie one after the other in an image need not be packed before.
+    /// Pixels of an image need not be packed before, where they lie one after the other.
     void turn_image(const StridedImage<const T>& image, const SpaceAxes& offset, int64_t channel,
                     int64_t channels, const std::vector<WindowRun>& runs, T* to,
                     int64_t to_stride) const {
@@ -148,10 +147,21 @@ class WindowGradient {
                       w = run.at[2] + offset[2];
         const bool inside = d >= 0 && d < image.size[0] && h >= 0 && h < image.size[1];
         const T* row = image.plane(run.sample, channel) + d * image.stride[0] +
-                       h * image.stride[1] + w;
-        turn_pixels<T>({row, image.channel_stride, inside ? channels : 0, -w, image.size[2] - w},
-                       run.length, to + run.column * to_stride, to_stride);
+                       h * image.stride[1] + w * image.stride[2];
+        ChannelRow<T> pixels{row, image.channel_stride, inside ? channels : 0, -w,
+                             image.size[2] - w};
+        if (!has_contiguous_rows(image))
+          pixels = packed_pixels(pixels, run.length, image.stride[2]);
+        turn_pixels<T>(pixels, run.length, to + run.column * to_stride, to_stride);
       }
+    }
+
+    /// Of an image that is read without taps.
+    ChannelRow<T> packed_pixels(const ChannelRow<T>& pixels, int64_t count, int64_t step) const {
+      for (int64_t channel = 0; channel < pixels.channels; ++channel)
+        copy_run(packed_ + channel * kStride, pixels.data + channel * pixels.channel_stride, count,
+                 step);
+      return {packed_, kStride, pixels.channels, 0, count};
     }
 
     void write() const {

@@ -228,8 +228,9 @@ class WindowProduct {
       const bool goes_out = end == depth_ && is_direct(run);
       ends.to = goes_out ? pixel(run, panels_.first_row(panel)) : sum;
       ends.to_stride = goes_out ? out_.channel_stride : kColumns;
-      multiply_panels(static_cast<int>(panels_.rows_of(panel)), end - begin, weights,
-                      panels_.rows_of(panel), rows + column_panel * panel_stride, ends);
+      multiply_panels<T>(static_cast<int>(panels_.rows_of(panel)), end - begin,
+                         {weights, panels_.rows_of(panel), rows + column_panel * panel_stride},
+                         ends);
     }
   }
 

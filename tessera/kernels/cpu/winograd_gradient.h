@@ -232,10 +232,11 @@ class WinogradGradient {
               for (int64_t column = 0; column < whole_.in_width_; column += kColumns) {
                 const T* points = points_of(taps.image_slice(depth, slice)) + point * point_size_ +
                                   column * tiles_;
-                multiply_panels(
+                multiply_panels<T>(
                     static_cast<int>(whole_.panels_.rows_of(panel)), inside ? count_ : 0,
-                    out_points_ + (panel - first_panel_) * out_size_ + point * out_point_size_,
-                    kRowsWidth, points, ends(point, slice, panel, column));
+                    {out_points_ + (panel - first_panel_) * out_size_ + point * out_point_size_,
+                     kRowsWidth, points},
+                    ends(point, slice, panel, column));
               }
           }
       });

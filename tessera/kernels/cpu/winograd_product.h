@@ -236,14 +236,13 @@ class WinogradProduct {
             size_t count = 0;
             for (int64_t slice = 0; slice < product_.taps_.slices; ++slice)
               if (is_inside(depth, slice))
-                parts[count++] = {product_.packed_panel(point, slice, panel),
+                parts[count++] = {product_.packed_panel(point, slice, panel), panels.rows_of(panel),
                                   points_of(product_.taps_.image_slice(depth, slice)) +
                                       point * point_size_ + column * group.num_in};
             T* sum = sum_panel(point, first_panel, end_panel, column) +
                      (panels.first_row(panel) - panels.first_row(first_panel)) * kColumns;
             multiply_panels<T>(static_cast<int>(panels.rows_of(panel)), {parts.data(), count},
-                               group.num_in, panels.rows_of(panel),
-                               {nullptr, kColumns, nullptr, sum, kColumns});
+                               group.num_in, {nullptr, kColumns, nullptr, sum, kColumns});
           }
     }
 

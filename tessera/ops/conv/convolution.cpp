@@ -1,5 +1,6 @@
 #include "tessera/ops/conv/convolution.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 
@@ -41,12 +42,15 @@ class Convolution final : public ConvolutionOp {
     args.output.tensor.copy_(y);
   }
 
+  /// Of the image alone: nobody reads the gradient of the zeros around it.
   void input_gradient(KernelArgs& args) const override {
-    const at::Tensor &weight = args.parameters[0], &grad_input = args.grad_inputs[0].tensor;
-    if (has_kernel(weight.sizes().vec()))
-      return convolve_transposed(shape_, args.grad_output.tensor, weight, {}, grad_input,
-                                 args.scratch);
-    grad_input.copy_(std::get<0>(backward(args, {true, false, false})));
+    const at::Tensor& weight = args.parameters[0];
+    at::Tensor grad_input = args.grad_inputs[0].tensor;
+    if (!has_kernel(weight.sizes().vec()))
+      grad_input.copy_(std::get<0>(backward(args, {true, false, false})));
+    else
+      convolve_transposed(inside_image(args, grad_input), args.grad_output.tensor, weight, {},
+                          grad_input, args.scratch);
   }
 
   void weight_gradient(KernelArgs& args) const override {
@@ -83,6 +87,22 @@ class Convolution final : public ConvolutionOp {
   }
 
  private:
+  /// Narrows the gradient of the input to the image, and says where it begins then.
+  ConvolutionShape inside_image(const KernelArgs& args, at::Tensor& grad_input) const {
+    ConvolutionShape shape = shape_;
+    shape.fine_begin.assign(geometry_.windows.size(), 0);
+    for (size_t i = 0; i < geometry_.windows.size(); ++i) {
+      const Range needed = args.grad_inputs[0].box[2 + i];
+      const int64_t size = args.types->inputs[0].axes[2 + i].size;
+      const int64_t begin = std::clamp<int64_t>(0, needed.begin, needed.end);
+      const int64_t end = std::clamp(size, begin, needed.end);
+      grad_input =
+          grad_input.narrow(2 + static_cast<int64_t>(i), begin - needed.begin, end - begin);
+      shape.fine_begin[i] = begin - needed.begin;
+    }
+    return shape;
+  }
+
   /// (low, high) of the last axis first, as PyTorch's padding takes them.
   std::vector<int64_t> padding_last_axis_first() const {
     std::vector<int64_t> padding;

@@ -5,6 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
 #include "tessera/kernels/convolution.h"
+#include "tessera/kernels/linear.h"
 #include "tessera/ops/conv/convolution_op.h"
 
 namespace tessera {
@@ -74,10 +75,9 @@ class Linear final : public Op {
     if (x.dim() > 2)
       convolve(each_pixel(x), x, as_kernel(weight, x),
                options_.bias ? args.parameters[1] : at::Tensor(), args.output.tensor, args.scratch);
-    else if (options_.bias)
-      at::addmm_out(args.output.tensor, args.parameters[1], x, weight.t());
     else
-      at::mm_out(args.output.tensor, x, weight.t());
+      linear_product(x, weight, options_.bias ? args.parameters[1] : at::Tensor(),
+                     args.output.tensor);
   }
 
   void input_gradient(KernelArgs& args) const override {
@@ -86,7 +86,7 @@ class Linear final : public Op {
       convolve_transposed(each_pixel(grad), grad, as_kernel(weight, grad), {},
                           args.grad_inputs[0].tensor, args.scratch);
     else
-      at::mm_out(args.grad_inputs[0].tensor, grad, weight);
+      linear_input_gradient(grad, weight, args.grad_inputs[0].tensor);
   }
 
   void weight_gradient(KernelArgs& args) const override {
@@ -95,7 +95,7 @@ class Linear final : public Op {
       add_convolution_weight_gradient(each_pixel(x), x, grad, as_kernel(args.grad_parameters[0], x),
                                       args.scratch);
     else
-      args.grad_parameters[0].addmm_(grad.t(), x);
+      add_linear_weight_gradient(x, grad, args.grad_parameters[0]);
     if (!options_.bias) return;
     std::vector<int64_t> summed{0};
     for (int64_t axis = 2; axis < grad.dim(); ++axis) summed.push_back(axis);
