@@ -105,6 +105,20 @@ void for_phases(const Connection& connection, const SpaceAxes& fine_size, Visit&
         visit(FinePhase(connection, fine_size, first));
 }
 
+bool leaves_gaps(const Connection& connection, const SpaceAxes& fine_size) {
+  bool gaps = false;
+  for_phases(connection, fine_size,
+             [&](const FinePhase& phase) { gaps = gaps || phase.windows.taps.empty(); });
+  return gaps;
+}
+
+void fill_channels(const at::Tensor& image, const at::Tensor& bias) {
+  if (!bias.defined()) return void(image.zero_());
+  std::vector<int64_t> shape(static_cast<size_t>(image.dim()), 1);
+  shape[1] = bias.numel();
+  image.copy_(bias.view(shape).expand_as(image));
+}
+
 /// 1x1 windows over images without gaps between rows are windows over one long row.
 template <class In, class Out>
 void join_rows(Windows& windows, StridedImage<In>& in, StridedImage<Out>& out) {
@@ -240,7 +254,10 @@ void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve_transposed", [&] {
     const StridedImage<scalar_t> whole = image_of<scalar_t>(fine);
     const std::span<scalar_t> packed = numbers_in<scalar_t>(scratch);
+    // Where a stride is longer than the kernel, no window meets some of the pixels.
+    if (leaves_gaps(connection, whole.size)) fill_channels(fine, bias);
     for_phases(connection, whole.size, [&](FinePhase phase) {
+      if (phase.windows.taps.empty()) return;
       StridedImage<const scalar_t> in = image_of<const scalar_t>(coarse);
       StridedImage<scalar_t> out = whole;
       if (phase.lattice.step == SpaceAxes{1, 1, 1}) join_rows(phase.windows, in, out);

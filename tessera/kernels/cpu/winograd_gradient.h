@@ -95,8 +95,8 @@ class WinogradGradient {
           first_panel_(first_panel),
           end_panel_(end_panel),
           tiles_(whole.tiles_at_once()),
-          point_size_(apart(tiles_ * whole.in_width_)),
-          out_point_size_(apart(tiles_ * kRowsWidth)),
+          point_size_(winograd::apart<T>(tiles_ * whole.in_width_)),
+          out_point_size_(winograd::apart<T>(tiles_ * kRowsWidth)),
           slice_size_(kPoints * point_size_),
           out_size_(kPoints * out_point_size_) {
       const int64_t slices = whole.taps_.slices * slice_size_;
@@ -117,13 +117,6 @@ class WinogradGradient {
     }
 
    private:
-    /// Points do not lie at multiples of what the sets of a cache repeat after: all of them are
-    /// written at once.
-    static int64_t apart(int64_t numbers) {
-      constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-      return (numbers + 2 * kLine - 1) / (2 * kLine) * 2 * kLine + kLine;
-    }
-
     bool is_inside(int64_t depth, int64_t slice) const {
       return whole_.taps_.is_inside(depth, slice, whole_.in_.size[0]);
     }

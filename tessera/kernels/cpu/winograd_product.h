@@ -13,6 +13,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <vector>
 
@@ -54,17 +55,17 @@ class WinogradProduct {
     pack_weight();
     const int64_t num_panels = end_panel_ - first_panel_;
     const int64_t total = out_.batch * tiles_[1] * tiles_[2];
-    const int64_t columns = columns_at_once(total);
-    const int64_t blocks = (total + columns - 1) / columns;
+    const int64_t blocks = (total + kColumns - 1) / kColumns;
     // Few blocks are cut by depth, too, and by channels, so that every thread has one.
     const int64_t wanted = (at::get_num_threads() + blocks - 1) / blocks;
     const int64_t depths = std::min(wanted, out_.size[0]);
     const int64_t shares = std::clamp<int64_t>(wanted / depths, 1, num_panels);
     at::parallel_for(0, blocks * depths * shares, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t first = task / shares / depths * columns;
+        const int64_t first = task / shares / depths * kColumns;
         const int64_t depth = task / shares % depths, share = task % shares;
-        Block block(*this, first, std::min(columns, total - first));
+        Block block(*this,
+                    runs_of_windows(tiles_, first, std::min(kColumns, total - first), kLanes<T>));
         block.run(depth * out_.size[0] / depths, (depth + 1) * out_.size[0] / depths,
                   first_panel_ + share * num_panels / shares,
                   first_panel_ + (share + 1) * num_panels / shares);
@@ -74,17 +75,10 @@ class WinogradProduct {
 
   static constexpr int kPoints = winograd::kPoints;
   static constexpr int64_t kColumns = kPanelColumns<T>;
+  static constexpr int64_t kMaxSlices = 3;
 
   int64_t tiles_along(int axis) const {
     return (out_.size[axis] + winograd::kOut - 1) / winograd::kOut;
-  }
-
-  /// Few, so that their points stay in the caches; two panels where transformed kernels come from
-  /// further away, since each block reads all of them.
-  int64_t columns_at_once(int64_t total) const {
-    constexpr size_t kNearBytes = 4 << 20;
-    const int64_t panels = packed_.size_bytes() > kNearBytes ? 2 : 1;
-    return std::min(panels, (total + kColumns - 1) / kColumns) * kColumns;
   }
 
   /// The transformed kernels of a panel of rows: [channel][row].
@@ -138,9 +132,18 @@ class WinogradProduct {
   /// Some tiles of the plane, through the depth.
   class Block {
    public:
-    Block(const WinogradProduct& product, int64_t begin, int64_t count)
-        : Block(product, runs_of_windows(product.tiles_, begin, count, kLanes<T>),
-                (count + kColumns - 1) / kColumns * kColumns) {}
+    /// A panel of tiles, in runs that end where registers do.
+    Block(const WinogradProduct& product, const std::vector<WindowRun>& runs)
+        : product_(product),
+          windows_(product.in_, runs, winograd::kIn, product.taps_.first[1],
+                   product.taps_.first[2]),
+          tiles_(product.out_, runs, winograd::kOut, 0, 0),
+          point_size_(winograd::apart<T>(product.group_.num_in * kColumns)),
+          slice_size_(kPoints * point_size_),
+          sum_size_(winograd::apart<T>(product.panels_.height() * kColumns)) {
+      points_ = thread_buffer<T>(product.taps_.slices * slice_size_ + kPoints * sum_size_);
+      sums_ = points_ + product.taps_.slices * slice_size_;
+    }
 
     void run(int64_t depth_begin, int64_t depth_end, int64_t first_panel, int64_t end_panel) {
       const SquareTaps& taps = product_.taps_;
@@ -149,39 +152,14 @@ class WinogradProduct {
         for (int64_t slice = depth == depth_begin ? 0 : taps.slices - 1; slice < taps.slices;
              ++slice)
           if (is_inside(depth, slice)) transform_slice(taps.image_slice(depth, slice));
-        for (int64_t panel = first_panel; panel < end_panel;) {
-          const int64_t end = std::min(panel + panels_at_once_, end_panel);
-          multiply(depth, panel, end);
-          write(depth, panel, end);
-          panel = end;
+        for (int64_t panel = first_panel; panel < end_panel; ++panel) {
+          multiply(depth, panel);
+          write(depth, panel);
         }
       }
     }
 
    private:
-    Block(const WinogradProduct& product, const std::vector<WindowRun>& runs, int64_t columns)
-        : product_(product),
-          windows_(product.in_, runs, winograd::kIn, product.taps_.first[1],
-                   product.taps_.first[2]),
-          tiles_(product.out_, runs, winograd::kOut, 0, 0),
-          columns_(columns),
-          point_size_(apart(product.group_.num_in * columns)),
-          slice_size_(kPoints * point_size_) {
-      constexpr int64_t kSumBytes = 96 << 10;
-      const int64_t room = kSumBytes / static_cast<int64_t>(sizeof(T)) / (kPoints * columns_);
-      panels_at_once_ = product.panels_.within(static_cast<size_t>(room), 1);
-      sum_size_ = apart(panels_at_once_ * product.panels_.height() * columns_);
-      points_ = thread_buffer<T>(product.taps_.slices * slice_size_ + kPoints * sum_size_);
-      sums_ = points_ + product.taps_.slices * slice_size_;
-    }
-
-    /// Points do not lie at multiples of what the sets of a cache repeat after: all of them are
-    /// written at once.
-    static int64_t apart(int64_t numbers) {
-      constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-      return (numbers + 2 * kLine - 1) / (2 * kLine) * 2 * kLine + kLine;
-    }
-
     bool is_inside(int64_t depth, int64_t slice) const {
       return product_.taps_.is_inside(depth, slice, product_.in_.size[0]);
     }
@@ -189,7 +167,7 @@ class WinogradProduct {
       return points_ + product_.taps_.place_of(image_slice) * slice_size_;
     }
 
-    /// [point][panel of columns][channel][column]
+    /// [point][channel][column]
     void transform_slice(int64_t image_slice) {
       constexpr int64_t kAhead = 2;  // channels that the memory is asked for beforehand
       const GroupChannels& group = product_.group_;
@@ -197,13 +175,11 @@ class WinogradProduct {
       T* to = points_of(image_slice);
       for (int64_t channel = 0; channel < group.num_in; ++channel) {
         const T* slice = in.plane(0, group.first_in + channel) + image_slice * in.stride[0];
-        for (int64_t column = 0; column < columns_; column += kLanes<T>) {
+        for (int64_t column = 0; column < kColumns; column += kLanes<T>) {
           const winograd::LaneSegments segments = windows_.at(column / kLanes<T>);
           if (channel + kAhead < group.num_in)
             winograd::prefetch_squares(slice + kAhead * in.channel_stride, in.stride[1], segments);
-          transform_windows(
-              slice, segments,
-              to + (column / kColumns * group.num_in + channel) * kColumns + column % kColumns);
+          transform_windows(slice, segments, to + channel * kColumns + column);
         }
       }
     }
@@ -225,45 +201,30 @@ class WinogradProduct {
       }
     }
 
-    /// Sums are [point][panel of columns][row][column].
-    void multiply(int64_t depth, int64_t first_panel, int64_t end_panel) {
-      const GroupChannels& group = product_.group_;
-      const RowPanels& panels = product_.panels_;
+    /// Sums are [point][row][column].
+    void multiply(int64_t depth, int64_t panel) {
+      const int64_t rows = product_.panels_.rows_of(panel);
       std::array<PanelPart<T>, kMaxSlices> parts;
-      for (int point = 0; point < kPoints; ++point)
-        for (int64_t panel = first_panel; panel < end_panel; ++panel)
-          for (int64_t column = 0; column < columns_; column += kColumns) {
-            size_t count = 0;
-            for (int64_t slice = 0; slice < product_.taps_.slices; ++slice)
-              if (is_inside(depth, slice))
-                parts[count++] = {product_.packed_panel(point, slice, panel), panels.rows_of(panel),
-                                  points_of(product_.taps_.image_slice(depth, slice)) +
-                                      point * point_size_ + column * group.num_in};
-            T* sum = sum_panel(point, first_panel, end_panel, column) +
-                     (panels.first_row(panel) - panels.first_row(first_panel)) * kColumns;
-            multiply_panels<T>(static_cast<int>(panels.rows_of(panel)), {parts.data(), count},
-                               group.num_in, {nullptr, kColumns, nullptr, sum, kColumns});
-          }
+      for (int point = 0; point < kPoints; ++point) {
+        size_t count = 0;
+        for (int64_t slice = 0; slice < product_.taps_.slices; ++slice)
+          if (is_inside(depth, slice))
+            parts[count++] = {
+                product_.packed_panel(point, slice, panel), rows,
+                points_of(product_.taps_.image_slice(depth, slice)) + point * point_size_};
+        multiply_panels<T>(static_cast<int>(rows), {parts.data(), count}, product_.group_.num_in,
+                           {nullptr, kColumns, nullptr, sums_ + point * sum_size_, kColumns});
+      }
     }
 
-    T* sum_panel(int64_t point, int64_t first_panel, int64_t end_panel, int64_t column) const {
-      const RowPanels& panels = product_.panels_;
-      return sums_ + point * sum_size_ +
-             column * (panels.first_row(end_panel) - panels.first_row(first_panel));
-    }
-
-    void write(int64_t depth, int64_t first_panel, int64_t end_panel) {
+    void write(int64_t depth, int64_t panel) {
       const StridedImage<T>& out = product_.out_;
-      const int64_t first_row = product_.panels_.first_row(first_panel);
-      const int64_t end_row = product_.panels_.first_row(end_panel);
-      for (int64_t row = first_row; row < end_row; ++row) {
-        const int64_t channel = product_.group_.first_out + row;
+      for (int64_t row = 0; row < product_.panels_.rows_of(panel); ++row) {
+        const int64_t channel = product_.group_.first_out + product_.panels_.first_row(panel) + row;
         const T start = product_.bias_ != nullptr ? product_.bias_[channel] : T(0);
         T* slice = out.plane(0, channel) + depth * out.stride[0];
-        for (int64_t column = 0; column < columns_; column += kLanes<T>)
-          write_tiles(sum_panel(0, first_panel, end_panel, column / kColumns * kColumns) +
-                          (row - first_row) * kColumns + column % kColumns,
-                      start, slice, tiles_.at(column / kLanes<T>));
+        for (int64_t column = 0; column < kColumns; column += kLanes<T>)
+          write_tiles(sums_ + row * kColumns + column, start, slice, tiles_.at(column / kLanes<T>));
       }
     }
 
@@ -286,13 +247,9 @@ class WinogradProduct {
 
     const WinogradProduct& product_;
     const winograd::TileRegisters windows_, tiles_;
-    const int64_t columns_;
-    const int64_t point_size_, slice_size_;
-    int64_t panels_at_once_ = 0, sum_size_ = 0;
+    const int64_t point_size_, slice_size_, sum_size_;
     T *points_ = nullptr, *sums_ = nullptr;
   };
-
-  static constexpr int64_t kMaxSlices = 3;
 
   const StridedImage<const T> in_;
   const SquareTaps& taps_;

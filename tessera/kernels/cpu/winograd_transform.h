@@ -18,6 +18,14 @@ constexpr int kIn = 6;              // its inputs
 constexpr int kPoints = kIn * kIn;  // products
 constexpr int kKernel = 3;
 
+/// So many numbers and a few more: points so far apart do not lie at multiples of what the sets of
+/// a cache repeat after. All of them are written at once.
+template <class T>
+constexpr int64_t apart(int64_t numbers) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  return (numbers + 2 * kLine - 1) / (2 * kLine) * 2 * kLine + kLine;
+}
+
 /// Bᵀ d.
 template <class V>
 inline void transform_input(const V* d, V* to) {
