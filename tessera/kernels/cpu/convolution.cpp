@@ -173,7 +173,8 @@ bool has_winograd_channels(ConvolutionMethod method, int64_t channels, int64_t o
 template <class In, class T>
 bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const StridedImage<In>& in,
                    const StridedImage<T>& out, const GroupChannels& group) {
-  if (!has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
+  constexpr bool kHasSquares = kLanes<std::remove_const_t<T>> >= winograd::kOut;
+  if (!kHasSquares || !has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
   const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
   const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2 && taps.slices <= 3;
   return has_winograd_channels(method, group.num_in, group.num_out) &&

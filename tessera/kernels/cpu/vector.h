@@ -169,7 +169,8 @@ inline void store_every_second(T* to, Vector<T> value, int64_t count) {
 #endif
 }
 
-/// Every fourth lane of four registers in a row: from lane 0 on, from lane 1 on, ...
+/// Every fourth lane of four registers in a row: from lane 0 on, from lane 1 on, ... Registers have
+/// at least four lanes.
 template <class T>
 inline void split_by_four(Vector<T> (&v)[4]) {
   constexpr int kAll = kLanes<T>;
