@@ -24,7 +24,8 @@ template <class T>
 constexpr int kPanelColumns = 2 * kLanes<T>;
 
 /// Where the sums start: at the numbers of an earlier product, or at one number for each row, or at
-/// zero; and where they go.
+/// zero; and where they go. Sums of many products round less if parts of them start at zero and are
+/// added to what is there.
 template <class T>
 struct PanelEnds {
   const T* from = nullptr;
@@ -32,6 +33,7 @@ struct PanelEnds {
   const T* row_start = nullptr;
   T* to = nullptr;
   int64_t to_stride = 0;
+  bool adds = false;
 };
 
 /// One product of those whose sum is wanted: rows of a and of b, so far apart.
@@ -69,8 +71,9 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, const Pan
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
-    store(ends.to + i * ends.to_stride, sums[i][0]);
-    store(ends.to + i * ends.to_stride + kStep, sums[i][1]);
+    T* to = ends.to + i * ends.to_stride;
+    store(to, ends.adds ? load(to) + sums[i][0] : sums[i][0]);
+    store(to + kStep, ends.adds ? load(to + kStep) + sums[i][1] : sums[i][1]);
   }
 }
 

@@ -110,7 +110,7 @@ class WindowGradient {
           T* sums = sums_ + row * outs_.size() + first * kWidth;
           multiply_panels<T>(static_cast<int>(rows), count,
                              {out_columns_, kOutWidth, columns_ + row / kWidth * panel_size_},
-                             {sums, kWidth, nullptr, sums, kWidth});
+                             {nullptr, 0, nullptr, sums, kWidth, true});
         }
       }
     }

@@ -238,7 +238,7 @@ class WinogradGradient {
 
     PanelEnds<T> ends(int64_t point, int64_t slice, int64_t panel, int64_t column) const {
       T* sums = whole_.sums_of(point, slice, panel, column);
-      return {begun_ ? sums : nullptr, kColumns, nullptr, sums, kColumns};
+      return {nullptr, 0, nullptr, sums, kColumns, begun_};
     }
 
     const WinogradGradient& whole_;
