@@ -1,10 +1,13 @@
-"""Tessera beside PyTorch: time and memory of a training step, in one table.
+"""Tessera beside PyTorch: time and memory of a training step, in one table; and how Tessera scales.
 
-Usage: run.py PATH_OF_TESSERA [--cases a,b] [--threads N] [--rounds N] [--steps N]
+Usage: run.py PATH_OF_TESSERA [--cases a,b] [--threads N] [--rounds N] [--steps N] [--scaling]
 
 For each network the programs take turns: Tessera, PyTorch with contiguous tensors, PyTorch with
 channels last. The medians of the rounds are compared, with the better of PyTorch's ways. PyTorch
 runs with jemalloc (Debian's libjemalloc2) that never gives memory back, which is its fastest.
+
+With --scaling the second table is made instead: one worker with one thread, one with all of
+--threads, and as many workers with one thread each, in turns; their times and what all of them hold.
 """
 
 import argparse
@@ -31,6 +34,13 @@ CASES = {
 }
 
 
+# Name: input, network, and the grid of 2, 4 and 16 workers.
+SCALED = {
+    "unet2d": ("1x3x512x512", "unet2d:base=32,depth=5,classes=2", {2: "2x1", 4: "2x2", 16: "4x4"}),
+    "chain3d": ("1x1x96x96x96", None, {2: "2x1x1", 4: "2x2x1", 16: "4x2x2"}),
+}
+
+
 def run(words, **environment):
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
                           env={**os.environ, **environment})
@@ -47,12 +57,13 @@ def saved(name, size):
     return path
 
 
-def tessera_step(options, network, size):
+def tessera_step(options, network, size, threads, *more):
+    """One process: all workers of it hold what is resident, and each accounts for its own."""
     loss = ["--loss", "cross_entropy"] if isinstance(network, Path) else []
-    found = run([options.program, "bench", network, "--input", size, "--threads", options.threads,
-                 "--warmup", 1, "--iterations", options.steps, "--json", *loss])
+    found = run([options.program, "bench", network, "--input", size, "--threads", threads,
+                 "--warmup", 1, "--iterations", options.steps, "--json", *loss, *more])
     return {"seconds": found["median_ms"] / 1e3, "resident": found["peak_rss_bytes"][0],
-            "accounted": found["arena_bytes"][0] + found["parameter_bytes"][0]}
+            "accounted": sum(found["arena_bytes"]) + sum(found["parameter_bytes"])}
 
 
 def torch_step(options, network, size, *more):
@@ -68,6 +79,27 @@ def median(rounds, key):
     return statistics.median(each[key] for each in rounds)
 
 
+def scaling_table(options):
+    print("| network | input | runs | step (s) | times as fast | accounted (MiB) | share |")
+    print("|---|---|---|---:|---:|---:|---:|")
+    for name, (size, network, grids) in SCALED.items():
+        network = network or saved(name, size)
+        many = options.threads
+        ways = {"1 worker, 1 thread": (1, []),
+                f"1 worker, {many} threads": (many, []),
+                f"{many} workers ({grids[many]}), 1 thread each": (1, ["--space", grids[many]])}
+        rounds = {way: [] for way in ways}
+        for _ in range(options.rounds):
+            for way, (threads, more) in ways.items():
+                rounds[way].append(tessera_step(options, network, size, threads, *more))
+        alone = rounds["1 worker, 1 thread"]
+        for way, found in rounds.items():
+            print(f"| {name} | {size} | {way} | {median(found, 'seconds'):.2f} "
+                  f"| {median(alone, 'seconds') / median(found, 'seconds'):.2f} "
+                  f"| {median(found, 'accounted') / 2**20:.0f} "
+                  f"| {median(found, 'accounted') / median(alone, 'accounted'):.2f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=Path)
@@ -75,8 +107,14 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--scaling", action="store_true")
     options = parser.parse_args()
-    empty = {"tessera": tessera_step(options, "cnn2d:base=1,depth=1", "1x1x8x8")["resident"],
+    if options.scaling:
+        if options.threads not in (2, 4, 16):
+            parser.error("--scaling takes --threads 2, 4 or 16")
+        return scaling_table(options)
+    empty = {"tessera": tessera_step(options, "cnn2d:base=1,depth=1", "1x1x8x8",
+                                     options.threads)["resident"],
              "torch": torch_step(options, "empty", "1")["resident"]}
     print("| network | input | Tessera (s) | contiguous (s) | channels last (s) | time "
           "| Tessera (MiB) | accounted (MiB) | PyTorch (MiB) | memory |")
@@ -86,7 +124,7 @@ def main():
         network = network or saved(name, size)
         ways = {"tessera": [], "contiguous": [], "last": []}
         for _ in range(options.rounds):
-            ways["tessera"].append(tessera_step(options, network, size))
+            ways["tessera"].append(tessera_step(options, network, size, options.threads))
             ways["contiguous"].append(torch_step(options, name, size))
             ways["last"].append(torch_step(options, name, size, "--channels-last"))
         seconds = {way: median(rounds, "seconds") for way, rounds in ways.items()}
