@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tessera/comm/transport.h"
@@ -42,6 +43,7 @@ struct BenchReport {
   double p90_ms = 0;
   double loss = 0;  // of the last step
   std::vector<RankMeasurement> per_rank;
+  std::vector<std::string> cpus;        // on which each rank's threads may run: "0-3"
   std::vector<TraceEvent> trace;        // of all ranks, where asked for
   std::vector<std::string> rank_names;  // of the trace
 };
