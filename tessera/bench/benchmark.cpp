@@ -153,6 +153,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   measured.arena_bytes = session.executor().memory().arena_bytes;
   measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
   measured.reduction_bytes = session.executor().memory().reduction_bytes;
+  measured.scratch_bytes = session.executor().memory().scratch_bytes;
   measured.parameter_bytes = session.parameters().bytes();
   measured.bytes_sent = (after.bytes_sent - before.bytes_sent) / options.iterations;
   measured.messages = (after.messages - before.messages) / options.iterations;

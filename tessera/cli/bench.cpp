@@ -52,6 +52,7 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"peak_value_bytes", per_rank(report, [](const Rank& r) { return r.peak_value_bytes; })},
       {"arena_bytes", per_rank(report, [](const Rank& r) { return r.arena_bytes; })},
       {"reduction_bytes", per_rank(report, [](const Rank& r) { return r.reduction_bytes; })},
+      {"scratch_bytes", per_rank(report, [](const Rank& r) { return r.scratch_bytes; })},
       {"parameter_bytes", per_rank(report, [](const Rank& r) { return r.parameter_bytes; })},
       {"workspace_bytes", per_rank(report, [](const Rank& r) { return r.workspace_bytes; })},
       {"peak_rss_bytes", per_rank(report, [](const Rank& r) { return r.peak_rss_bytes; })},
@@ -86,14 +87,16 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   print_cpus(report.cpus);
   print_out("peak resident set of rank 0's process {}\n\n",
             format_bytes(report.per_rank[0].peak_rss_bytes));
-  print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank", "values",
-            "arena", "parameters", "workspace", "sent/step", "messages", "waiting");
+  print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank",
+            "values", "arena", "scratch", "parameters", "workspace", "sent/step", "messages",
+            "waiting");
   for (size_t rank = 0; rank < report.per_rank.size(); ++rank) {
     const RankMeasurement& r = report.per_rank[rank];
-    print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
+    print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
               format_bytes(r.peak_value_bytes), format_bytes(r.arena_bytes),
-              format_bytes(r.parameter_bytes), format_bytes(r.workspace_bytes),
-              format_bytes(r.bytes_sent), r.messages, r.blocked_ms);
+              format_bytes(r.scratch_bytes), format_bytes(r.parameter_bytes),
+              format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages,
+              r.blocked_ms);
   }
 }
 
