@@ -33,6 +33,7 @@ void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
       ranks,
       [&](Transport& transport) {
         const BoundThread bound(share_of(shares, transport.rank()));
+        set_rank_threads(threads_per_rank);
         body(transport);
       },
       options);

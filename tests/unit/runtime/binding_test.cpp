@@ -13,7 +13,6 @@
 #include "tessera/comm/transport.h"
 #include "tessera/runtime/affinity.h"
 #include "tessera/runtime/rank_session.h"
-#include "tessera/runtime/thread_count.h"
 #include "tests/unit/refusal.h"
 
 namespace tessera::binding_test {
@@ -79,8 +78,7 @@ TEST(Binding, WhatCannotBeDoneIsRefusedWhereItWasAskedFor) {
 }
 
 /// The masks of all threads that this rank computes with.
-std::set<Cpus> masks_of_team(int threads) {
-  set_rank_threads(threads);
+std::set<Cpus> masks_of_team() {
   std::mutex mutex;
   std::set<Cpus> masks;
 #pragma omp parallel
@@ -97,7 +95,7 @@ std::vector<std::set<Cpus>> masks_of_ranks(int ranks, int threads, Bind bind) {
   std::vector<std::set<Cpus>> masks(ranks);
   run_on_threads(
       ranks, threads, /*timeout_seconds=*/30,
-      [&](Transport& transport) { masks[transport.rank()] = masks_of_team(threads); }, bind);
+      [&](Transport& transport) { masks[transport.rank()] = masks_of_team(); }, bind);
   return masks;
 }
 
