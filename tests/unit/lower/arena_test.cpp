@@ -9,6 +9,7 @@
 #include <map>
 
 #include "tessera/lower/lower.h"
+#include "tessera/lower/micro_batch_norm.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/zoo/zoo.h"
 
@@ -72,13 +73,29 @@ TEST(ArenaLayout, OfOtherSizesAndTypes) {
   }
 }
 
-TEST(ArenaLayout, OfGridsAndMicroBatches) {
-  const Graph graph = build_model("unet2d:base=8,depth=4,norm=none", {4, 3, 128, 96});
-  Plan grid{1, {2, 2}, {}};
-  EXPECT_LE(arena_by_live_bytes(graph, grid, at::kFloat), 1.05);
-  Plan parts;
-  parts.micro_batches = 4;
-  EXPECT_LE(arena_by_live_bytes(graph, parts, at::kFloat), 1.05);
+Plan micro_batches(int64_t count) {
+  Plan plan;
+  plan.micro_batches = count;
+  return plan;
+}
+
+TEST(ArenaLayout, OfGrids) {
+  const Graph unet = build_model("unet2d:base=8,depth=4,norm=none", {4, 3, 128, 96});
+  EXPECT_LE(arena_by_live_bytes(unet, {1, {2, 2}, {}}, at::kFloat), 1.05);
+  EXPECT_LE(arena_by_live_bytes(build_model("unet2d:base=16,depth=4", {1, 3, 512, 384}),
+                                {1, {2, 2}, {}}, at::kFloat),
+            1.02);
+  EXPECT_LE(arena_by_live_bytes(build_model("unet3d", {1, 1, 64, 64, 64}), {1, {2, 2, 1}, {}},
+                                at::kFloat),
+            1.02);
+}
+
+// Two steps in one, whose peaks do not come together.
+TEST(ArenaLayout, OfMicroBatches) {
+  const Graph unet = build_model("unet2d:base=8,depth=4,norm=none", {4, 3, 128, 96});
+  EXPECT_LE(arena_by_live_bytes(unet, micro_batches(4), at::kFloat), 1.05);
+  const Graph volumes = with_micro_batch_norm(build_model("unet3d", {4, 1, 64, 64, 64}), 2);
+  EXPECT_LE(arena_by_live_bytes(volumes, micro_batches(2), at::kFloat), 1.02);
 }
 
 TEST(ArenaLayout, OfNothingIsEmpty) {
