@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "tessera/base/error.h"
@@ -10,6 +11,7 @@
 #include "tessera/data/noise.h"
 #include "tessera/optim/optimiser.h"
 #include "tessera/report/task_events.h"
+#include "tessera/runtime/affinity.h"
 #include "tessera/runtime/rank_session.h"
 
 namespace tessera {
@@ -61,6 +63,18 @@ std::vector<T> gather_blocks(RankSession& session, const std::vector<T>& own) {
                    all.data());
   gather.finish();
   return all;
+}
+
+/// Lists too long for a line are cut.
+std::vector<std::string> gather_cpus(RankSession& session) {
+  using Line = std::array<char, 120>;
+  const std::string own = to_text(thread_affinity());
+  Line line{};
+  std::copy_n(own.begin(), std::min(own.size(), line.size() - 1), line.begin());
+  std::vector<std::string> cpus;
+  for (const Line& of_rank : gather_blocks(session, std::vector<Line>{line}))
+    cpus.emplace_back(of_rank.data());
+  return cpus;
 }
 
 int64_t peak_rss_bytes() {
@@ -139,6 +153,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   measured.arena_bytes = session.executor().memory().arena_bytes;
   measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
   measured.reduction_bytes = session.executor().memory().reduction_bytes;
+  measured.scratch_bytes = session.executor().memory().scratch_bytes;
   measured.parameter_bytes = session.parameters().bytes();
   measured.bytes_sent = (after.bytes_sent - before.bytes_sent) / options.iterations;
   measured.messages = (after.messages - before.messages) / options.iterations;
@@ -150,6 +165,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   report.ranks = lowering.num_ranks();
   report.loss = session.executor().loss();
   report.per_rank = gather_blocks(session, std::vector<RankMeasurement>{measured});
+  report.cpus = gather_cpus(session);
   const std::vector<double> all = gather_blocks(session, own);
   std::vector<double> slowest(own.size(), 0);
   for (size_t i = 0; i < all.size(); ++i)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tessera/comm/transport.h"
@@ -27,6 +28,7 @@ struct RankMeasurement {
   int64_t peak_value_bytes = 0;
   int64_t arena_bytes = 0;      // the memory that values lie in
   int64_t reduction_bytes = 0;  // of those, what reductions received
+  int64_t scratch_bytes = 0;    // of those, what kernels had for themselves
   int64_t parameter_bytes = 0;  // values, buffers, gradients and the optimiser's state
   int64_t workspace_bytes = 0;
   int64_t bytes_sent = 0;      // per step
@@ -42,6 +44,7 @@ struct BenchReport {
   double p90_ms = 0;
   double loss = 0;  // of the last step
   std::vector<RankMeasurement> per_rank;
+  std::vector<std::string> cpus;        // on which each rank's threads may run: "0-3"
   std::vector<TraceEvent> trace;        // of all ranks, where asked for
   std::vector<std::string> rank_names;  // of the trace
 };

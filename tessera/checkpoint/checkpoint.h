@@ -24,9 +24,11 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "tessera/checkpoint/checkpoint_name.h"
+#include "tessera/checkpoint/state_file.h"
 #include "tessera/checkpoint/training_state.h"
 
 namespace tessera {
@@ -50,7 +52,8 @@ class CheckpointStore {
 
   /// Writes a checkpoint and returns its path. One of the same step is replaced. Older ones are
   /// removed only once the new one is safe; if it fails, all are as before. Those of higher steps
-  /// (a run that went back) count for nothing and stay until the run has passed them. A folder that
+  /// (a run that went back) count for nothing and stay until the run has passed them. So do those
+  /// that are seen to be damaged: by latest_valid(), by their state or by their size. A folder that
   /// has taken the place of the claimed one is refused: it may be another run's.
   std::string save(const TrainingState& state, bool is_best);
 
@@ -71,6 +74,8 @@ class CheckpointStore {
   void link_best(const std::optional<CheckpointName>& best);
   void prune(const CheckpointName& saved, const std::optional<CheckpointName>& best);
   void discard(const CheckpointName& name);
+  /// Nothing where it cannot be read, or the other file has another size than it says.
+  std::optional<StateFile> state_of(const CheckpointName& name) const;
   bool is_best(const CheckpointName& name) const;
   bool is_whole(const CheckpointName& name);
   std::string path_of(const CheckpointName& name) const;
@@ -78,7 +83,8 @@ class CheckpointStore {
   std::string folder_;
   int keep_last_;
   Warn warn_;
-  int claim_ = -1;  // a descriptor of the folder; its lock dies with the process
+  std::set<CheckpointName> damaged_;  // of those that were read
+  int claim_ = -1;                    // a descriptor of the folder; its lock dies with the process
 };
 
 }  // namespace tessera

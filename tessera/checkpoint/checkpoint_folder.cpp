@@ -31,12 +31,16 @@ StateFile describe(const TrainingState& state, bool is_best, uint64_t tensor_fil
   return file;
 }
 
+void check_size(const StateFile& state, uint64_t tensor_file_bytes) {
+  if (tensor_file_bytes != state.tensor_file_bytes)
+    throw_error<InvalidInput>("{} has {} bytes, but by {} {} were written", kTensors,
+                              tensor_file_bytes, kState, state.tensor_file_bytes);
+}
+
 /// Reads every tensor once, checks it, and only then gives it to `take`.
 template <class Take>
 void read_tensors(const StateFile& state, const SafetensorsFile& tensors, const Take& take) {
-  if (tensors.size() != state.tensor_file_bytes)
-    throw_error<InvalidInput>("{} has {} bytes, but by {} {} were written", kTensors,
-                              tensors.size(), kState, state.tensor_file_bytes);
+  check_size(state, tensors.size());
   if (tensors.entries().size() != state.checksums.size())
     throw_error<InvalidInput>("{} has {} tensors, but by {} {} were written", kTensors,
                               tensors.entries().size(), kState, state.checksums.size());
@@ -114,7 +118,14 @@ TrainingState load_checkpoint_folder(const std::string& folder) {
 }
 
 StateFile read_state_file(const std::string& folder) {
-  return with_place(folder, [&] { return read_state(folder); });
+  return with_place(folder, [&] {
+    StateFile state = read_state(folder);
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(file_in(folder, kTensors), error);
+    if (error) throw_error<InvalidInput>("{}: {}", kTensors, error.message());
+    check_size(state, bytes);
+    return state;
+  });
 }
 
 bool holds_only_checkpoint_files(const std::string& folder) {

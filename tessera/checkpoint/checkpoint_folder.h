@@ -18,7 +18,8 @@ void check_checkpoint_folder(const std::string& folder);
 /// file.
 TrainingState load_checkpoint_folder(const std::string& folder);
 
-/// Reads state.json alone, which costs little; the tensors may still be damaged.
+/// Reads state.json alone, which costs little, and the size of the other file; its tensors may
+/// still be damaged.
 StateFile read_state_file(const std::string& folder);
 
 /// True where a folder holds nothing but files that a checkpoint has. Only such folders are

@@ -96,6 +96,7 @@ std::string CheckpointStore::save(const TrainingState& state, bool is_best) {
     throw;
   }
   name = replace_same_step(name);
+  damaged_.erase(name);
   const std::optional<CheckpointName> best = is_best ? name : known_best(name);
   link_best(best);
   prune(name, best);
@@ -112,11 +113,14 @@ std::optional<CheckpointName> CheckpointStore::newest_best() const {
 // leads to a higher step, which a run that went back has abandoned, stays only while the run has no
 // best of its own.
 std::optional<CheckpointName> CheckpointStore::known_best(const CheckpointName& newest) const {
+  const auto is_best_of_use = [&](const CheckpointName& name) {
+    return !damaged_.contains(name) && is_best(name);
+  };
   std::optional<CheckpointName> linked = read_best_link(folder_);
-  if (linked && !is_best(*linked)) linked.reset();
+  if (linked && !is_best_of_use(*linked)) linked.reset();
   if (linked && *linked <= newest) return linked;
   for (const CheckpointName& name : scan_checkpoints(folder_))
-    if (name <= newest && is_best(name)) return name;
+    if (name <= newest && is_best_of_use(name)) return name;
   return linked;
 }
 
@@ -168,16 +172,23 @@ void CheckpointStore::prune(const CheckpointName& saved,
   int kept = 0;
   for (const CheckpointName& name : scan_checkpoints(folder_)) {
     if (name > saved) continue;
-    if (++kept > keep_last_ && name != best) discard(name);
+    const bool is_of_use = !damaged_.contains(name) && state_of(name);
+    if (is_of_use) ++kept;
+    if (!is_of_use || (kept > keep_last_ && name != best)) discard(name);
+  }
+}
+
+std::optional<StateFile> CheckpointStore::state_of(const CheckpointName& name) const {
+  try {
+    return read_state_file(path_of(name));
+  } catch (const InvalidInput&) {
+    return std::nullopt;  // damaged or foreign: reported by whoever wants to read it
   }
 }
 
 bool CheckpointStore::is_best(const CheckpointName& name) const {
-  try {
-    return read_state_file(path_of(name)).is_best;
-  } catch (const InvalidInput&) {
-    return false;  // damaged or foreign: reported by whoever wants to read it
-  }
+  const std::optional<StateFile> state = state_of(name);
+  return state && state->is_best;
 }
 
 // Failing to remove does not harm the run, so it is not an error. A folder that holds more than a
@@ -198,8 +209,10 @@ void CheckpointStore::discard(const CheckpointName& name) {
 bool CheckpointStore::is_whole(const CheckpointName& name) {
   try {
     check_checkpoint_folder(path_of(name));
+    damaged_.erase(name);
     return true;
   } catch (const InvalidInput& error) {
+    damaged_.insert(name);
     warn_(fmt::format("{}; it is passed over", error.what()));
     return false;
   }

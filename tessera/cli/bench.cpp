@@ -52,18 +52,27 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"peak_value_bytes", per_rank(report, [](const Rank& r) { return r.peak_value_bytes; })},
       {"arena_bytes", per_rank(report, [](const Rank& r) { return r.arena_bytes; })},
       {"reduction_bytes", per_rank(report, [](const Rank& r) { return r.reduction_bytes; })},
+      {"scratch_bytes", per_rank(report, [](const Rank& r) { return r.scratch_bytes; })},
       {"parameter_bytes", per_rank(report, [](const Rank& r) { return r.parameter_bytes; })},
       {"workspace_bytes", per_rank(report, [](const Rank& r) { return r.workspace_bytes; })},
       {"peak_rss_bytes", per_rank(report, [](const Rank& r) { return r.peak_rss_bytes; })},
       {"bytes_sent", per_rank(report, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(report, [](const Rank& r) { return r.messages; })},
       {"blocked_ms", per_rank(report, [](const Rank& r) { return r.blocked_ms; })},
+      {"cpus", report.cpus},
       {"loss", report.loss}};
   if (baseline.median_ms > 0) {
     json["one_rank_median_ms"] = baseline.median_ms;
     json["efficiency"] = baseline.efficiency;
   }
   print_out("{}\n", json_text(json));
+}
+
+/// What all workers have is said once.
+void print_cpus(const std::vector<std::string>& of_ranks) {
+  const bool alike = std::ranges::all_of(
+      of_ranks, [&](const std::string& cpus) { return cpus == of_ranks.front(); });
+  print_out("on CPUs {}\n", alike ? of_ranks.front() : joined(of_ranks, " | "));
 }
 
 void print_table(const BenchReport& report, const Job& job, const Options& options,
@@ -75,16 +84,19 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   if (baseline.median_ms > 0)
     print_out("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
               baseline.median_ms / report.median_ms, baseline.efficiency);
+  print_cpus(report.cpus);
   print_out("peak resident set of rank 0's process {}\n\n",
             format_bytes(report.per_rank[0].peak_rss_bytes));
-  print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank", "values",
-            "arena", "parameters", "workspace", "sent/step", "messages", "waiting");
+  print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank",
+            "values", "arena", "scratch", "parameters", "workspace", "sent/step", "messages",
+            "waiting");
   for (size_t rank = 0; rank < report.per_rank.size(); ++rank) {
     const RankMeasurement& r = report.per_rank[rank];
-    print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
+    print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>7.1f} ms\n", rank,
               format_bytes(r.peak_value_bytes), format_bytes(r.arena_bytes),
-              format_bytes(r.parameter_bytes), format_bytes(r.workspace_bytes),
-              format_bytes(r.bytes_sent), r.messages, r.blocked_ms);
+              format_bytes(r.scratch_bytes), format_bytes(r.parameter_bytes),
+              format_bytes(r.workspace_bytes), format_bytes(r.bytes_sent), r.messages,
+              r.blocked_ms);
   }
 }
 

@@ -55,6 +55,7 @@ void print_json(const Job& job, const Forecast& forecast) {
       {"peak_value_bytes", per_rank(ranks, [](const Rank& r) { return r.peak_value_bytes; })},
       {"arena_bytes", per_rank(ranks, [](const Rank& r) { return r.arena_bytes; })},
       {"reduction_bytes", per_rank(ranks, [](const Rank& r) { return r.reduction_bytes; })},
+      {"scratch_bytes", per_rank(ranks, [](const Rank& r) { return r.scratch_bytes; })},
       {"parameter_bytes", per_rank(ranks, [](const Rank& r) { return r.parameter_bytes; })},
       {"bytes_sent", per_rank(ranks, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(ranks, [](const Rank& r) { return r.messages; })}};
@@ -107,23 +108,25 @@ void print_table(const Job& job, const Forecast& forecast) {
   size_t width = 4;
   for (const std::vector<int>& alike : forecast.classes)
     width = std::max(width, name_of(alike).size());
-  print_out("\n{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank", width,
-            "stage", "values", "arena", "parameters", "together", "sent/step", "messages");
+  print_out("\n{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", "rank",
+            width, "stage", "values", "arena", "scratch", "parameters", "together", "sent/step",
+            "messages");
   for (const std::vector<int>& alike : forecast.classes) {
     RankForecast r = forecast.ranks[alike.front()];
     for (int rank : alike) {  // reductions differ by a few messages
       r.bytes_sent = std::max(r.bytes_sent, forecast.ranks[rank].bytes_sent);
       r.messages = std::max(r.messages, forecast.ranks[rank].messages);
     }
-    print_out("{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", name_of(alike),
-              width, job.plan.stage_of_rank(alike.front()), format_bytes(r.peak_value_bytes),
-              format_bytes(r.arena_bytes), format_bytes(r.parameter_bytes),
-              format_bytes(r.arena_bytes + r.parameter_bytes), format_bytes(r.bytes_sent),
-              r.messages);
+    print_out(
+        "{:>{}}  {:>5}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}\n", name_of(alike),
+        width, job.plan.stage_of_rank(alike.front()), format_bytes(r.peak_value_bytes),
+        format_bytes(r.arena_bytes), format_bytes(r.scratch_bytes), format_bytes(r.parameter_bytes),
+        format_bytes(r.arena_bytes + r.parameter_bytes), format_bytes(r.bytes_sent), r.messages);
   }
   print_out(
-      "\nvalues lie in the arena; what libraries take inside kernels comes on top, and `tessera "
-      "bench` measures it\n");
+      "\nvalues lie in the arena, scratch of kernels among them; what libraries take inside "
+      "kernels "
+      "comes on top, and `tessera bench` measures it\n");
 }
 
 /// All ranks are walked together, which is for small worlds.

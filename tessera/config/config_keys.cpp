@@ -290,10 +290,15 @@ Keys placement_keys() {
                           "less (default: 64MiB)",
                           &Config::scratch)),
       within(1, kMostThreads, key("--threads", "threads", "threads per worker", &Config::threads)),
-      one_of({"threads", "mpi"},
-             key("--launch", "launch",
-                 "workers as threads of this process, or as processes under mpirun",
-                 &Config::launch))};
+      one_of(
+          {"threads", "mpi"},
+          key("--launch", "launch",
+              "workers as threads of this process, or as processes under mpirun", &Config::launch)),
+      one_of({"auto", "on", "off"},
+             key("--bind", "bind",
+                 "give each worker cores of its own; auto: where all have room and nobody else "
+                 "has bound this program",
+                 &Config::bind))};
 }
 
 Keys run_keys() {

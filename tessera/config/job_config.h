@@ -38,11 +38,12 @@ struct JobConfig {
   int64_t chunks = 2;            // of a stage, with the interleaved schedule
   std::string balance = "time";  // or a file
   std::string norm = "batch";
-  std::string plan;    // a file that replaces what is above
+  std::string plan;     // a file that replaces what is above
   std::string memory;   // limit per worker; empty: none
   std::string scratch;  // limit per kernel; empty: as plan.h says
   int64_t threads = 1;
   std::string launch = "threads";
+  std::string bind = "auto";
 
   // [train] and [run]
   uint64_t seed = 1;

@@ -46,7 +46,8 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   assign_stages(config, job.graph(), job.real, &job.plan);
   if (!config.memory.empty()) job.memory_limit = parse_bytes(config.memory, "--memory");
   job.seed = config.seed;
-  job.launch = {config.launch, static_cast<int>(config.threads), config.timeout_seconds};
+  job.launch = {config.launch, static_cast<int>(config.threads), config.timeout_seconds,
+                parse_bind(config.bind)};
   return job;
 }
 

@@ -20,6 +20,20 @@ namespace {
 
 std::vector<std::string> command_line;
 
+/// Of this rank among those of this machine.
+Cpus own_share(const LaunchOptions& options) {
+  const auto place = mpi::place_on_this_machine();
+  if (place)
+    return share_of(
+        choose_cpus({place->size, options.threads, /*are_processes=*/true}, options.bind),
+        place->rank);
+  if (options.bind == Bind::kOn)
+    throw_error<InvalidInput>(
+        "[--bind] the launcher does not say how many ranks share this machine; use srun "
+        "--cpu-bind=cores or mpirun --bind-to core");
+  return {};
+}
+
 void run_mpi_rank(int num_ranks, const LaunchOptions& options,
                   const std::function<void(Transport&)>& body) {
   claim_resources(1, options.threads);
@@ -35,6 +49,7 @@ void run_mpi_rank(int num_ranks, const LaunchOptions& options,
               "change the parts of the batch (--replicas), --space or --workers",
               counted(num_ranks, "rank"), transport.size());
         set_rank_threads(options.threads);
+        const BoundThread bound(own_share(options));
         body(transport);
       },
       waits);
@@ -92,7 +107,7 @@ void run_on_ranks(int num_ranks, const LaunchOptions& options,
     throw_error<InvalidInput>("[launch] {} threads per rank; use at least 1", options.threads);
   if (mpi::launched()) return run_mpi_rank(num_ranks, options, body);
   if (options.launch == "mpi") start_processes(num_ranks, options.timeout_seconds);
-  run_on_threads(num_ranks, options.threads, options.timeout_seconds, body);
+  run_on_threads(num_ranks, options.threads, options.timeout_seconds, body, options.bind);
 }
 
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tessera/comm/transport.h"
+#include "tessera/runtime/binding.h"
 
 namespace tessera {
 
@@ -17,6 +18,7 @@ struct LaunchOptions {
   std::string launch = "threads";  // or "mpi"
   int threads = 1;                 // per rank
   double timeout_seconds = 600;    // of a wait for another rank
+  Bind bind = Bind::kAuto;         // ranks to cores of their own
 };
 
 /// Which transport the ranks will have: "threads" or "mpi".

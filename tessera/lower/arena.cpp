@@ -59,6 +59,11 @@ Peak peak_of(const std::vector<Tenant>& tenants) {
   return peak;
 }
 
+bool is_good(int64_t bytes, const Peak& peak) {
+  constexpr double kGoodEnough = 1.005;
+  return static_cast<double>(bytes) <= kGoodEnough * static_cast<double>(peak.bytes);
+}
+
 /// Gives each tenant, in the order of the list, the smallest gap that it fits into among those who
 /// live at the same time. Returns where the last one ends.
 int64_t settle_in_order(std::vector<Tenant>& tenants) {
@@ -87,21 +92,17 @@ int64_t settle_in_order(std::vector<Tenant>& tenants) {
 
 /// Looks for an order in which the gaps are small. No rule is best for all networks, so a few are
 /// tried; then the tenant at the top is taken earlier, again and again, while that helps.
-int64_t settle_large(std::vector<Tenant>& tenants, const Peak& peak) {
-  constexpr double kGoodEnough = 1.005;
+void settle_large(std::vector<Tenant>& tenants, const Peak& peak) {
   constexpr int64_t kMostSteps = 20'000'000;
   const auto count = static_cast<int64_t>(tenants.size());
   std::vector<Tenant> best = tenants;
   int64_t bytes = settle_in_order(best);
-  const auto good = [&] {
-    return static_cast<double>(bytes) <= kGoodEnough * static_cast<double>(peak.bytes);
-  };
+  const auto good = [&] { return is_good(bytes, peak); };
   const auto consider = [&](std::vector<Tenant> order) {
     const int64_t found = settle_in_order(order);
-    if (found > bytes) return false;
+    if (found > bytes) return;
     bytes = found;
     best = std::move(order);
-    return true;
   };
   const auto at_peak = [&](const Tenant& each) {
     return each.begin <= peak.at && peak.at < each.end;
@@ -136,6 +137,28 @@ int64_t settle_large(std::vector<Tenant>& tenants, const Peak& peak) {
     std::rotate(order.begin() + draw(1, place + 1), order.begin() + place,
                 order.begin() + place + 1);
     consider(std::move(order));
+  }
+  tenants = std::move(best);
+}
+
+/// The few that are a large part of the peak decide, and few are quickly put in order. The others
+/// fill what they leave, the largest first; where that is not good, more of them take part.
+int64_t settle_by_size(std::vector<Tenant>& tenants, const Peak& peak) {
+  std::vector<Tenant> best;
+  int64_t bytes = 0;
+  for (const int64_t parts_of_peak : {20, 100, 1000}) {
+    std::vector<Tenant> order = tenants;
+    const auto rest = std::ranges::stable_partition(
+        order, [&](const Tenant& each) { return each.bytes >= peak.bytes / parts_of_peak; });
+    std::ranges::stable_sort(rest, std::greater<>(), &Tenant::bytes);
+    std::vector<Tenant> large(order.begin(), rest.begin());
+    settle_large(large, peak_of(large));
+    std::ranges::copy(large, order.begin());
+    const int64_t found = settle_in_order(order);
+    if (!best.empty() && found >= bytes) continue;
+    bytes = found;
+    best = std::move(order);
+    if (is_good(bytes, peak)) break;
   }
   tenants = std::move(best);
   return bytes;
@@ -190,7 +213,7 @@ ArenaLayout lay_out(const Program& program, at::ScalarType real) {
   });
   ArenaLayout layout;
   layout.offsets.assign(program.buffers.size(), -1);
-  layout.bytes = settle_by_time(all, settle_large(large, peak));
+  layout.bytes = settle_by_time(all, settle_by_size(large, peak));
   for (const auto* tenants : {&large, &all})
     for (const Tenant& tenant : *tenants) layout.offsets[tenant.buffer] = tenant.offset;
   return layout;

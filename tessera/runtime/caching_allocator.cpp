@@ -105,7 +105,9 @@ class BlockCache {
           "[memory] the system has no {} bytes left; use more workers or a "
           "smaller input",
           rounded);
-    if (alignment == kHugePage && !SmallPages::wanted()) madvise(memory, rounded, MADV_HUGEPAGE);
+    // Not the last part of one: all of it would be there for the header's sake.
+    if (alignment == kHugePage && !SmallPages::wanted())
+      madvise(memory, total / kHugePage * kHugePage, MADV_HUGEPAGE);
     Header* header = new (memory) Header;
     header->capacity = capacity;
     std::lock_guard lock(mutex_);

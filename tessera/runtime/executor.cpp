@@ -45,7 +45,7 @@ void Executor::run(const StepContext& context) {
   AccountScope book_here(&account_);
   context_ = &context;
   memory_ = {};
-  value_bytes_ = reduction_bytes_ = 0;
+  value_bytes_ = reduction_bytes_ = scratch_bytes_ = 0;
   derivations_.clear();
   std::fill(tensors_.begin(), tensors_.end(), at::Tensor());
   bind_permanent();
@@ -149,8 +149,10 @@ void Executor::count(BufferId buffer, int64_t sign) {
   const int64_t bytes = sign * static_cast<int64_t>(placed_[buffer].nbytes());
   value_bytes_ += bytes;
   if (program_.buffers[buffer].kind == BufferKind::kReduction) reduction_bytes_ += bytes;
+  if (program_.buffers[buffer].kind == BufferKind::kScratch) scratch_bytes_ += bytes;
   memory_.peak_value_bytes = std::max(memory_.peak_value_bytes, value_bytes_);
   memory_.reduction_bytes = std::max(memory_.reduction_bytes, reduction_bytes_);
+  memory_.scratch_bytes = std::max(memory_.scratch_bytes, scratch_bytes_);
 }
 
 void Executor::execute(const Alloc& alloc) {

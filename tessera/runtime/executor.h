@@ -45,6 +45,7 @@ struct MemoryCounters {
   int64_t peak_value_bytes = 0;      // the most that buffers held at once
   int64_t arena_bytes = 0;           // the memory that they lie in
   int64_t reduction_bytes = 0;       // of those, the most that reductions received at once
+  int64_t scratch_bytes = 0;         // of those, the most that kernels had for themselves at once
   int64_t peak_workspace_bytes = 0;  // largest that one kernel held besides its operands
 };
 
@@ -127,6 +128,7 @@ class Executor {
   MemoryCounters memory_;
   int64_t value_bytes_ = 0;
   int64_t reduction_bytes_ = 0;
+  int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace tessera

@@ -22,13 +22,21 @@ RankSession::RankSession(const Lowering& lowering, Program program, Transport& t
 }
 
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
-                    const std::function<void(Transport&)>& body) {
+                    const std::function<void(Transport&)>& body, Bind bind) {
+  const std::vector<Cpus> shares = choose_cpus({.ranks = ranks, .threads = threads_per_rank}, bind);
   claim_resources(ranks, threads_per_rank);
   install_caching_allocator();
   set_blas_threads(ranks > 1 ? 1 : threads_per_rank);
   threads::Options options;
   options.timeout = timeout_of(timeout_seconds);
-  threads::run_ranks(ranks, body, options);
+  threads::run_ranks(
+      ranks,
+      [&](Transport& transport) {
+        const BoundThread bound(share_of(shares, transport.rank()));
+        set_rank_threads(threads_per_rank);
+        body(transport);
+      },
+      options);
 }
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 
 #include "tessera/comm/decorators.h"
 #include "tessera/lower/lower.h"
+#include "tessera/runtime/binding.h"
 #include "tessera/runtime/executor.h"
 
 namespace tessera {
@@ -42,7 +43,7 @@ class RankSession {
 
 /// Runs `body` on `ranks` threads of this process and rethrows the first failure.
 void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
-                    const std::function<void(Transport&)>& body);
+                    const std::function<void(Transport&)>& body, Bind bind = Bind::kOff);
 
 /// The same for a body that returns a report; rank 0's is returned.
 template <class Report>

@@ -26,14 +26,16 @@ bool is_reduction(const Instruction& instruction) {
 
 RankForecast simulate(const Program& program, at::ScalarType real) {
   RankForecast forecast;
-  int64_t live = 0, reducing = 0;
+  int64_t live = 0, reducing = 0, scratch = 0;
   const auto add = [&](BufferId id, int64_t sign) {
     const Buffer& buffer = program.buffers[id];
     const int64_t bytes = sign * buffer_bytes(buffer, real);
     live += bytes;
     if (buffer.kind == BufferKind::kReduction) reducing += bytes;
+    if (buffer.kind == BufferKind::kScratch) scratch += bytes;
     forecast.peak_value_bytes = std::max(forecast.peak_value_bytes, live);
     forecast.reduction_bytes = std::max(forecast.reduction_bytes, reducing);
+    forecast.scratch_bytes = std::max(forecast.scratch_bytes, scratch);
   };
   for (const Buffer& buffer : program.buffers)
     if (is_permanent(buffer.kind)) forecast.parameter_bytes += buffer_bytes(buffer, real);

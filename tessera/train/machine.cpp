@@ -25,10 +25,11 @@ std::string proc_value(const char* path, const std::string& key) {
   return "";
 }
 
-/// Without those that a batch system or taskset withholds.
+/// Without those that a batch system or taskset withholds; of the process, since a worker's thread
+/// may be bound to fewer.
 int usable_cores() {
   cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) return CPU_COUNT(&cores);
+  if (sched_getaffinity(getpid(), sizeof(cores), &cores) == 0) return CPU_COUNT(&cores);
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 

@@ -61,8 +61,10 @@ TEST(Cli, PlanAndBenchAgreeToTheByte) {
   const nlohmann::json plan = nlohmann::json::parse(tessera("plan" + job).out);
   const nlohmann::json bench =
       nlohmann::json::parse(tessera("bench" + job + "--iterations 2 --warmup 1").out);
-  for (const char* key : {"peak_value_bytes", "parameter_bytes", "bytes_sent", "messages", "plan"})
+  for (const char* key : {"peak_value_bytes", "arena_bytes", "scratch_bytes", "parameter_bytes",
+                          "bytes_sent", "messages", "plan"})
     EXPECT_EQ(plan[key], bench[key]) << key;
+  EXPECT_GT(plan["scratch_bytes"][0], 0);
   for (const char* key : {"median_ms", "p10_ms", "p90_ms", "workspace_bytes", "peak_rss_bytes"})
     EXPECT_TRUE(bench.contains(key)) << key;
 }

@@ -57,6 +57,27 @@ TEST(Scale, OneRankOfFourThousandIsLoweredByItself) {
             200 * kMega);  // 400 MB in all
 }
 
+nlohmann::json bench(const std::string& job) {
+  const Outcome outcome = tessera("bench " + job + " --threads 2 --warmup 1 --iterations 1 --json");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return nlohmann::json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+}
+
+/// bench/memory has this for all models. Besides there are the threads' blocks of packed windows, a
+/// copy of the input, and pages of LibTorch's code.
+TEST(Scale, AStepHasInMemoryWhatIsAccountedFor) {
+  const nlohmann::json empty = bench("cnn2d:base=1,depth=1 --input 1x1x8x8"),
+                       step = bench("unet2d:base=16,depth=4 --input 1x3x512x512");
+  ASSERT_TRUE(empty.is_object() && step.is_object());
+  const auto of = [](const nlohmann::json& json, const char* key) {
+    return json.at(key).at(0).get<int64_t>();
+  };
+  const int64_t accounted = of(step, "arena_bytes") + of(step, "parameter_bytes");
+  EXPECT_GE(accounted, 150 * kMega);
+  EXPECT_LE(of(step, "peak_rss_bytes") - of(empty, "peak_rss_bytes"),
+            accounted + accounted * 8 / 100 + 50 * kMega);
+}
+
 TEST(Scale, TheTableShowsEachClassOnce) {
   const Outcome outcome = tessera("plan unet2d:base=2 --input 1x3x1024x1024 --space 16x16");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

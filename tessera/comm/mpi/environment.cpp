@@ -51,6 +51,13 @@ std::optional<LaunchedPlace> launched_place() {
   return {};
 }
 
+std::optional<LaunchedPlace> place_on_this_machine() {
+  const auto rank = count_in("OMPI_COMM_WORLD_LOCAL_RANK");
+  const auto size = count_in("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (!rank || !size || *rank >= *size) return {};
+  return LaunchedPlace{*rank, *size};
+}
+
 void set_place(LaunchedPlace place) {
   const std::lock_guard lock(place_mutex);
   place_in_mpi = place;

@@ -16,6 +16,10 @@ struct LaunchedPlace {
 /// Nothing where no launcher has said both, or where what it said does not fit together.
 std::optional<LaunchedPlace> launched_place();
 
+/// The place among the processes that the launcher has started on this machine; nothing where it
+/// does not say.
+std::optional<LaunchedPlace> place_on_this_machine();
+
 /// From now on the place is the one that MPI sees, whatever the environment says.
 void set_place(LaunchedPlace place);
 

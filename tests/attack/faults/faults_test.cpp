@@ -10,14 +10,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <thread>
 
 #include "tests/attack/faults/fault_table.h"
 #include "tests/attack/faults/workers.h"
+#include "tests/fault/train/run_files.h"
 
 namespace tessera::faults_test {
 namespace {
+
+namespace fs = std::filesystem;
 
 /// Some of the faults that any launch can suffer strike ranks that are processes.
 LaunchedBy launch_of(const Fault& fault, uint64_t seed) {
@@ -47,6 +53,39 @@ CaseOutcome play_fault(uint64_t seed) {
   else
     scene.expect_prediction_recovers();
   return {seed, fault.name, false, scene.account()};
+}
+
+/// Whole checkpoints appear and go as the program does it, one after the other.
+void come_and_go(const std::string& run, const std::atomic<bool>& ended) {
+  const std::string folder = run + "/checkpoints/";
+  for (int step = 0; !ended; ++step) {
+    const std::string name = fmt::format("step-{:06}", step);
+    fs::create_directories(folder + ".writing");
+    write_file(folder + ".writing/tensors.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
+    write_file(folder + ".writing/state.json", "{\"tensor_file_bytes\": 10}");
+    fs::rename(folder + ".writing", folder + name);
+    fs::rename(folder + name, folder + ".removing");
+    fs::remove_all(folder + ".removing");
+  }
+}
+
+/// A rank that outlives its killed launcher still removes an old checkpoint while the test looks.
+TEST(Faults, ACheckpointThatGoesMeanwhileIsNotDamaged) {
+  const TemporaryFolder run;
+  fs::create_directories(run.path() + "/checkpoints");
+  std::atomic<bool> ended = false;
+  std::thread program([&] { come_and_go(run.path(), ended); });
+  int seen = 0;
+  for (int i = 0; i < 20'000; ++i)
+    for (const std::string& checkpoint : checkpoints(run.path())) {
+      EXPECT_EQ(fault_of_checkpoint(checkpoint), "");
+      ++seen;
+    }
+  ended = true;
+  program.join();
+  EXPECT_GT(seen, 0);
+  fs::create_directories(run.path() + "/checkpoints/step-000003");
+  EXPECT_NE(fault_of_checkpoint(run.path() + "/checkpoints/step-000003"), "") << "this one stays";
 }
 
 TEST(Faults, LeaveNothingLostAndNothingElseTouched) {

@@ -26,6 +26,12 @@ std::optional<pid_t> await_some_rank(Scene& scene, Program& program) {
   return chosen->second;
 }
 
+/// The ranks end by themselves; the next start must wait for nobody else to let go of the folder.
+void expect_all_gone(Scene& scene) {
+  if (!await([] { return living_descendants().empty(); }))
+    scene.complain("ranks live on without their launcher");
+}
+
 }  // namespace
 
 void kill_run(Scene& scene) {
@@ -35,6 +41,7 @@ void kill_run(Scene& scene) {
     moment.await(*program);
     program->signal(SIGKILL);
     scene.expect_end(*program, {128 + SIGKILL});
+    expect_all_gone(scene);
   }
 }
 
@@ -90,15 +97,13 @@ void pause_one_rank(Scene& scene) {
   scene.expect_end(*program, {});
 }
 
-/// The ranks end by themselves; the next start must wait for nobody else to let go of the folder.
 void kill_launcher(Scene& scene) {
   Moment moment(scene);
   const auto program = scene.start(scene.train());
   moment.await(*program);
   program->signal(SIGKILL);
   scene.expect_end(*program, {128 + SIGKILL});
-  if (!await([] { return living_descendants().empty(); }))
-    scene.complain("ranks live on without their launcher");
+  expect_all_gone(scene);
 }
 
 }  // namespace tessera

@@ -31,6 +31,19 @@ int64_t end_by_header(const std::string& bytes) {
   return static_cast<int64_t>(sizeof(header_bytes) + header_bytes) + end;
 }
 
+std::string fault_of_files(const std::string& folder) {
+  const std::string tensors = read_file(folder + "/tensors.safetensors");
+  const Json state = Json::parse(read_file(folder + "/state.json"), nullptr, false);
+  if (!state.is_object()) return "state.json is missing or no JSON";
+  const int64_t bytes = static_cast<int64_t>(tensors.size());
+  if (state.at("tensor_file_bytes").get<int64_t>() != bytes)
+    return fmt::format("{} bytes of tensors, the state says {}", bytes,
+                       state.at("tensor_file_bytes").dump());
+  if (end_by_header(tensors) != bytes)
+    return fmt::format("{} bytes of tensors, their header says {}", bytes, end_by_header(tensors));
+  return "";
+}
+
 void write_npy_bytes(const std::string& path, const std::vector<int64_t>& shape, const char* type,
                      const void* data, size_t data_bytes) {
   std::string sizes;
@@ -82,16 +95,8 @@ std::vector<std::string> checkpoints(const std::string& run) {
 }
 
 std::string fault_of_checkpoint(const std::string& folder) {
-  const std::string tensors = read_file(folder + "/tensors.safetensors");
-  const Json state = Json::parse(read_file(folder + "/state.json"), nullptr, false);
-  if (!state.is_object()) return "state.json is missing or no JSON";
-  const int64_t bytes = static_cast<int64_t>(tensors.size());
-  if (state.at("tensor_file_bytes").get<int64_t>() != bytes)
-    return fmt::format("{} bytes of tensors, the state says {}", bytes,
-                       state.at("tensor_file_bytes").dump());
-  if (end_by_header(tensors) != bytes)
-    return fmt::format("{} bytes of tensors, their header says {}", bytes, end_by_header(tensors));
-  return "";
+  const std::string fault = fault_of_files(folder);
+  return fs::exists(folder) ? fault : "";
 }
 
 void write_npy(const std::string& path, const std::vector<int64_t>& shape,

@@ -20,7 +20,8 @@ std::vector<std::string> checkpoints(const std::string& run);
 
 /// Why a folder is not a whole checkpoint: a file that is missing, text that is not JSON, tensors
 /// that are shorter or longer than both the state and their own header say. Empty where all is
-/// well.
+/// well, and where another program has removed the folder meanwhile: a rank may outlive
+/// its launcher.
 std::string fault_of_checkpoint(const std::string& folder);
 
 /// Writes float32 values as a .npy file of this shape.

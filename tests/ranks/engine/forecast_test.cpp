@@ -30,6 +30,7 @@ void check(const Graph& graph, const Plan& plan, at::ScalarType real, bool updat
     EXPECT_EQ(forecast.peak_value_bytes, report.per_rank[rank].peak_value_bytes);
     EXPECT_EQ(lay_out(lowered.programs[rank], real).bytes, report.per_rank[rank].arena_bytes);
     EXPECT_EQ(forecast.reduction_bytes, report.per_rank[rank].reduction_bytes);
+    EXPECT_EQ(forecast.scratch_bytes, report.per_rank[rank].scratch_bytes);
     EXPECT_EQ(forecast.parameter_bytes, report.per_rank[rank].parameter_bytes);
     EXPECT_EQ(forecast.messages, report.per_rank[rank].messages);
     EXPECT_EQ(forecast.bytes_sent, report.per_rank[rank].bytes_sent);

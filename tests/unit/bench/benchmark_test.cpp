@@ -39,6 +39,8 @@ TEST(Benchmark, CountsOfOneStepAreThoseOfTheForecast) {
       EXPECT_EQ(measured.peak_value_bytes, forecast.peak_value_bytes);
       EXPECT_EQ(measured.reduction_bytes, forecast.reduction_bytes);
       EXPECT_GT(measured.reduction_bytes, 0);
+      EXPECT_EQ(measured.scratch_bytes, forecast.scratch_bytes);
+      EXPECT_GT(measured.scratch_bytes, 0);
       EXPECT_EQ(measured.parameter_bytes, forecast.parameter_bytes);
       EXPECT_EQ(measured.messages, forecast.messages);
       EXPECT_EQ(measured.bytes_sent, forecast.bytes_sent);

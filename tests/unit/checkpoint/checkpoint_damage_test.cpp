@@ -133,6 +133,37 @@ TEST_F(CheckpointDamage, TheLatestPassesOverIt) {
   EXPECT_FALSE(reader.latest_valid());
 }
 
+// A run resumed before some damaged checkpoints does not always write the same steps again. They
+// must not take the places of the last ones that it keeps.
+TEST_F(CheckpointDamage, WhatIsDamagedIsNotAmongThoseKept) {
+  for (int64_t step : {8, 9, 10}) store_.save(example_state(step), step == 9);  // 8 to 10 are kept
+  for (const char* step : {"step-000009", "step-000010"}) {
+    std::string bytes = read_bytes(folder_.file(step) + "/tensors.safetensors");
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    write_bytes(folder_.file(step) + "/tensors.safetensors", bytes);
+  }
+  EXPECT_EQ(store_.latest_valid(), folder_.file("step-000008"));
+  store_.save(example_state(12), false);
+  EXPECT_EQ(names_in(folder_.path()), (std::vector<std::string>{"step-000008", "step-000012"}))
+      << "the best was one of those, and the link to it is gone";
+  // What its size or its state gives away is seen without reading it all.
+  fs::resize_file(folder_.file("step-000008/tensors.safetensors"), 100);
+  write_bytes(folder_.file("step-000012/state.json"), "{}");
+  write_bytes(folder_.file("step-000013"), "a file, not a checkpoint");
+  store_.save(example_state(14), false);
+  EXPECT_EQ(names_in(folder_.path()), (std::vector<std::string>{"step-000013", "step-000014"}));
+}
+
+TEST_F(CheckpointDamage, OneThatIsWrittenAnewCountsAgain) {
+  store_.save(example_state(8), false);
+  fs::remove(folder_.file("step-000008/state.json"));
+  EXPECT_EQ(store_.latest_valid(), folder_.file("step-000007"));
+  store_.save(example_state(8), false);
+  store_.save(example_state(9), false);
+  EXPECT_EQ(names_in(folder_.path()),
+            (std::vector<std::string>{"step-000007", "step-000008", "step-000009"}));
+}
+
 // The way a full disk looks from here: a write that stops in the middle of the tensors.
 TEST_F(CheckpointDamage, AFailedSaveHarmsNothing) {
   const std::string message = text_of_child([&] {

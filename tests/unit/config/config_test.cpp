@@ -298,6 +298,7 @@ TEST(ChangedSettings, AreThoseThatChangeTheNumbers) {
         "--log-interval", "--timeout", "--memory", "--patience", "--save-weights"})
     EXPECT_TRUE(changes(option, "3").empty()) << option;
   EXPECT_TRUE(changes("--launch", "mpi").empty());
+  EXPECT_TRUE(changes("--bind", "off").empty());
   EXPECT_TRUE(changes("--on-nan", "skip").empty());
   EXPECT_TRUE(changes("--label-check", "none").empty());
 }

@@ -74,6 +74,17 @@ TEST(ThreadCount, IsSetForTheRankOfASession) {
   });
 }
 
+/// Whatever the body is: training makes no session.
+TEST(ThreadCount, IsSetForEveryRankOfAWorldOfThreads) {
+  for (const int threads : {1, 3})
+    on_a_rank([&] {
+      run_on_threads(2, threads, /*timeout_seconds=*/30, [&](Transport&) {
+        EXPECT_EQ(threads_of_aten(), threads);
+        EXPECT_EQ(threads_of_openmp(), threads);
+      });
+    });
+}
+
 TEST(ThreadCount, OfBlasIsOneForTheProcess) {
   using GetThreads = int (*)();
   const auto get = reinterpret_cast<GetThreads>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
