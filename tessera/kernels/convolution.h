@@ -40,10 +40,6 @@ struct ConvolutionShape {
   ConvolutionMethod method = ConvolutionMethod::kAuto;
 };
 
-/// Whether these kernels are faster than the library's: they are made for wide registers, and not
-/// for many groups of one channel each. The weight's shape is as below.
-bool is_convolution_kernel_fast(at::IntArrayRef weight_shape, int64_t groups);
-
 /// What each of the three asks for. With less they read their images more than once.
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type);

@@ -4,6 +4,8 @@
 
 #include <span>
 
+#include "tessera/kernels/cpu/depthwise.h"
+#include "tessera/kernels/cpu/library_convolution.h"
 #include "tessera/kernels/cpu/window_gradient.h"
 #include "tessera/kernels/cpu/window_product.h"
 #include "tessera/kernels/cpu/winograd_gradient.h"
@@ -195,14 +197,9 @@ void run_product(ConvolutionMethod method, const StridedImage<const T>& in, cons
 
 }  // namespace
 
-bool is_convolution_kernel_fast(at::IntArrayRef weight_shape, int64_t groups) {
-  constexpr int64_t kLeastProducts = 16;  // of a group's channels on both sides
-  return kVectorBytes >= 32 &&
-         (groups == 1 || weight_shape[0] / groups * weight_shape[1] >= kLeastProducts);
-}
-
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type) {
+  if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups)) return {};
   const at::IntArrayRef kernel = weight_shape.slice(2);
   const int64_t coarse = weight_shape[0] / shape.groups, fine = weight_shape[1];
   const auto bytes = [&](int64_t numbers) { return Scratch::bytes_of(numbers, type); };
@@ -226,6 +223,9 @@ void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::T
               const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch) {
   check_shapes(shape, fine, weight, coarse);
   if (coarse.numel() == 0) return;
+  if (kLibraryIsFaster) return convolve_by_library(shape, fine, weight, bias, coarse);
+  if (has_thin_groups(weight.sizes(), shape.groups))
+    return convolve_depthwise(shape, fine, weight, bias, coarse);
   const Connection connection(shape, weight);
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve", [&] {
     StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
@@ -250,6 +250,9 @@ void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse
                          const at::Tensor& scratch) {
   check_shapes(shape, fine, weight, coarse);
   if (fine.numel() == 0) return;
+  if (kLibraryIsFaster) return convolve_transposed_by_library(shape, coarse, weight, bias, fine);
+  if (has_thin_groups(weight.sizes(), shape.groups))
+    return convolve_depthwise_transposed(shape, coarse, weight, bias, fine);
   const Connection connection(shape, weight);
   const int64_t taps = c10::multiply_integers(weight.sizes().slice(2));
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve_transposed", [&] {
@@ -279,6 +282,9 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
                                      const at::Tensor& scratch) {
   check_shapes(shape, fine, weight_gradient, coarse);
   if (coarse.numel() == 0 || fine.numel() == 0) return;
+  if (kLibraryIsFaster) return add_weight_gradient_by_library(shape, fine, coarse, weight_gradient);
+  if (has_thin_groups(weight_gradient.sizes(), shape.groups))
+    return add_depthwise_weight_gradient(shape, fine, coarse, weight_gradient);
   const Connection connection(shape, weight_gradient);
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolution_weight_gradient", [&] {
     StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);

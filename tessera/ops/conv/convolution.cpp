@@ -1,8 +1,6 @@
 #include "tessera/ops/conv/convolution.h"
 
 #include <algorithm>
-#include <array>
-#include <tuple>
 
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
@@ -30,35 +28,20 @@ class Convolution final : public ConvolutionOp {
   }
 
   void forward(KernelArgs& args) const override {
-    const at::Tensor &x = args.inputs[0].tensor, &weight = args.parameters[0];
-    const at::Tensor bias = bias_ ? args.parameters[1] : at::Tensor();
-    if (has_kernel(weight.sizes().vec()))
-      return convolve(shape_, x, weight, bias, args.output.tensor, args.scratch);
-    const at::Tensor y = at::convolution(x, weight, bias, stride_, no_padding_, dilation_,
-                                         /*transposed=*/false, no_padding_, geometry_.groups);
-    TESSERA_CHECK(y.sizes() == args.out_box.shape(), "{}: input box {} gave {} for {}", *args.name,
-                  to_string(args.inputs[0].box), to_string(y.sizes().vec()),
-                  to_string(args.out_box));
-    args.output.tensor.copy_(y);
+    convolve(shape_, args.inputs[0].tensor, args.parameters[0],
+             bias_ ? args.parameters[1] : at::Tensor(), args.output.tensor, args.scratch);
   }
 
   /// Of the image alone: nobody reads the gradient of the zeros around it.
   void input_gradient(KernelArgs& args) const override {
-    const at::Tensor& weight = args.parameters[0];
     at::Tensor grad_input = args.grad_inputs[0].tensor;
-    if (!has_kernel(weight.sizes().vec()))
-      grad_input.copy_(std::get<0>(backward(args, {true, false, false})));
-    else
-      convolve_transposed(inside_image(args, grad_input), args.grad_output.tensor, weight, {},
-                          grad_input, args.scratch);
+    convolve_transposed(inside_image(args, grad_input), args.grad_output.tensor, args.parameters[0],
+                        {}, grad_input, args.scratch);
   }
 
   void weight_gradient(KernelArgs& args) const override {
-    if (has_kernel(args.parameters[0].sizes().vec()))
-      add_convolution_weight_gradient(shape_, args.inputs[0].tensor, args.grad_output.tensor,
-                                      args.grad_parameters[0], args.scratch);
-    else
-      args.grad_parameters[0].add_(std::get<1>(backward(args, {false, true, false})));
+    add_convolution_weight_gradient(shape_, args.inputs[0].tensor, args.grad_output.tensor,
+                                    args.grad_parameters[0], args.scratch);
     if (bias_) add_bias_gradient(args);
   }
 
@@ -111,14 +94,6 @@ class Convolution final : public ConvolutionOp {
       padding.push_back(window->pad_high);
     }
     return padding;
-  }
-
-  std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const KernelArgs& args,
-                                                          std::array<bool, 3> wanted) const {
-    return at::convolution_backward(args.grad_output.tensor, args.inputs[0].tensor,
-                                    args.parameters[0], at::IntArrayRef(geometry_.out_channels),
-                                    stride_, no_padding_, dilation_, /*transposed=*/false,
-                                    no_padding_, geometry_.groups, wanted);
   }
 };
 

@@ -77,13 +77,8 @@ class ConvolutionOp : public Op {
     copy.shape_.method = ConvolutionMethod::kDirect;
     return std::make_shared<Convolution>(std::move(copy));
   }
-  /// What is not for our kernels is computed by the library.
-  bool has_kernel(const Shape& weight) const {
-    return is_convolution_kernel_fast(weight, geometry_.groups);
-  }
   ScratchBytes kernel_scratch_bytes(Phase phase, const Shape& weight, at::ScalarType real) const {
-    if (!is_product(phase) || !has_kernel(weight)) return {};
-    return convolution_scratch_bytes(shape_, weight, real);
+    return is_product(phase) ? convolution_scratch_bytes(shape_, weight, real) : ScratchBytes();
   }
   /// Of a convolution from `second` channels to `first`, or of a transposed one the other way
   /// round.

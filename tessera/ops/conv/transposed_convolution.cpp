@@ -1,11 +1,7 @@
 #include "tessera/ops/conv/transposed_convolution.h"
 
-#include <array>
-#include <tuple>
-
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
-#include "tessera/kernels/scratch.h"
 #include "tessera/ops/conv/convolution_op.h"
 #include "tessera/ops/conv/linear.h"
 
@@ -23,15 +19,10 @@ class TransposedConvolution final : public ConvolutionOp {
     return 2.0 * static_cast<double>(needed(0, out, types).volume()) * static_cast<double>(terms);
   }
 
-  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box&, const NodeTypes& types,
                              at::ScalarType real) const override {
-    const Shape weight = weight_shape(types.inputs[0].channels(), geometry_.out_channels);
-    if (has_kernel(weight)) return kernel_scratch_bytes(phase, weight, real);
-    if (phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;
-    const Box in = needed(0, out, types);
-    if (in.empty()) return 0;
-    const Box product = reached(in);
-    return out.contains(product) ? 0 : Scratch::bytes_of(product.volume(), real);
+    return kernel_scratch_bytes(
+        phase, weight_shape(types.inputs[0].channels(), geometry_.out_channels), real);
   }
 
   void forward(KernelArgs& args) const override;
@@ -87,66 +78,28 @@ class TransposedConvolution final : public ConvolutionOp {
     per_channel[1] = geometry_.out_channels;
     args.output.tensor.copy_(args.parameters[1].view(per_channel));
   }
-
-  /// For the library: the output's gradient on the whole range that the piece's inputs reach; other
-  /// pieces answer for what lies outside this one.
-  at::Tensor gradient_of_product(const KernelArgs& args) const {
-    const Box product = reached(args.inputs[0].box);
-    const Box common = intersect(product, args.out_box);
-    if (common == product) return args.grad_output.view(product);
-    const at::ScalarType real = args.grad_output.tensor.scalar_type();
-    const Operand grad{Scratch(args.scratch).take(product.shape(), real).zero_(), product};
-    grad.view(common).copy_(args.grad_output.view(common));
-    return grad.tensor;
-  }
-
-  std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const KernelArgs& args,
-                                                          std::array<bool, 3> wanted) const {
-    return at::convolution_backward(gradient_of_product(args), args.inputs[0].tensor,
-                                    args.parameters[0], at::IntArrayRef(geometry_.out_channels),
-                                    stride_, no_padding_, dilation_, /*transposed=*/true,
-                                    no_padding_, geometry_.groups, wanted);
-  }
 };
 
 void TransposedConvolution::forward(KernelArgs& args) const {
   const Operand& x = args.inputs[0];
   if (x.box.empty()) return write_bias_alone(args);
-  const at::Tensor& weight = args.parameters[0];
-  const at::Tensor bias = bias_ ? args.parameters[1] : at::Tensor();
-  if (has_kernel(weight.sizes().vec()))
-    return convolve_transposed(shape_of(args), x.tensor, weight, bias, args.output.tensor,
-                               args.scratch);
-  const Operand product{at::convolution(x.tensor, weight, bias, stride_, no_padding_, dilation_,
-                                        /*transposed=*/true, no_padding_, geometry_.groups),
-                        reached(x.box)};
-  TESSERA_CHECK(product.tensor.sizes() == product.box.shape(), "{}: input box {} gave {} for {}",
-                *args.name, to_string(x.box), to_string(product.tensor.sizes().vec()),
-                to_string(product.box));
-  const Box common = intersect(product.box, args.out_box);
-  if (!(common == args.out_box)) write_bias_alone(args);
-  args.output.view(common).copy_(product.view(common));
+  convolve_transposed(shape_of(args), x.tensor, args.parameters[0],
+                      bias_ ? args.parameters[1] : at::Tensor(), args.output.tensor, args.scratch);
 }
 
 void TransposedConvolution::input_gradient(KernelArgs& args) const {
   const Operand& grad = args.grad_inputs[0];
   if (grad.box.empty()) return;
-  const at::Tensor& weight = args.parameters[0];
-  if (has_kernel(weight.sizes().vec()))
-    return convolve(shape_of(args), args.grad_output.tensor, weight, {}, grad.tensor, args.scratch);
-  grad.tensor.copy_(std::get<0>(backward(args, {true, false, false})));
+  convolve(shape_of(args), args.grad_output.tensor, args.parameters[0], {}, grad.tensor,
+           args.scratch);
 }
 
 void TransposedConvolution::weight_gradient(KernelArgs& args) const {
   const Operand& x = args.inputs[0];
-  if (x.box.empty()) {
-    // Outputs that no input reaches have their bias.
-  } else if (has_kernel(args.parameters[0].sizes().vec())) {
+  // Outputs that no input reaches have their bias.
+  if (!x.box.empty())
     add_convolution_weight_gradient(shape_of(args), args.grad_output.tensor, x.tensor,
                                     args.grad_parameters[0], args.scratch);
-  } else {
-    args.grad_parameters[0].add_(std::get<1>(backward(args, {false, true, false})));
-  }
   if (bias_) add_bias_gradient(args);
 }
 

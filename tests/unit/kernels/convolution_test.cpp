@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "tessera/kernels/cpu/library_convolution.h"
 #include "tests/unit/ops/random_views.h"
 
 namespace tessera::convolution_kernel_test {
@@ -36,6 +37,35 @@ Case draw_case(Draw& draw, int64_t num_spatial, bool square) {
     // Some rows are longer than a register of tiles.
     const bool is_wide = axis + 1 == num_spatial && draw.between(0, 3) == 0;
     const int64_t size = reach + draw.between(0, is_depth ? 4 : is_wide ? 150 : 19);
+    fine.push_back(size);
+    weight.push_back(kernel);
+    coarse.push_back((size - reach) / shape.stride.back() + 1);
+  }
+  drawn.fine = draw.uniform(fine, -1, 1);
+  drawn.weight = draw.uniform(weight, -1, 1);
+  drawn.bias = draw.uniform({weight[0]}, -1, 1);
+  drawn.coarse = draw.uniform(coarse, -1, 1);
+  return drawn;
+}
+
+/// Groups of so few channels that there is no product of matrices; images that are narrower than a
+/// register, and some that are cut into bands.
+Case draw_thin_case(Draw& draw, int64_t num_spatial) {
+  Case drawn;
+  ConvolutionShape& shape = drawn.shape;
+  shape.groups = draw.between(2, 6);
+  const int64_t in = draw.between(1, 3), out = draw.between(1, 4), batch = draw.between(1, 2);
+  std::vector<int64_t> fine{batch, shape.groups * in}, weight{shape.groups * out, in};
+  std::vector<int64_t> coarse{batch, shape.groups * out};
+  const bool square = draw.between(0, 1) == 0, large = draw.between(0, 4) == 0;
+  const int64_t side = draw.between(1, 3) * 2 + 1;
+  for (int64_t axis = 0; axis < num_spatial; ++axis) {
+    const bool is_depth = axis + 2 < num_spatial;
+    const int64_t kernel = square && !is_depth ? side : draw.between(1, is_depth ? 3 : 7);
+    shape.stride.push_back(square ? draw.between(1, 2) : draw.between(1, 3));
+    shape.dilation.push_back(square ? 1 : draw.between(1, 3));
+    const int64_t reach = (kernel - 1) * shape.dilation.back() + 1;
+    const int64_t size = reach + draw.between(0, is_depth ? 3 : large ? 150 : 40);
     fine.push_back(size);
     weight.push_back(kernel);
     coarse.push_back((size - reach) / shape.stride.back() + 1);
@@ -124,12 +154,38 @@ TEST(ConvolutionKernels, SquareKernelsByAllMethods) {
   }
 }
 
+TEST(ConvolutionKernels, GroupsOfFewChannels) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const Case c = draw_thin_case(draw, 1 + static_cast<int64_t>(seed % 3));
+    const Results expected = by_library(c);
+    expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kDouble), expected, 1e-13);
+    expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kFloat), expected, 1e-5);
+  }
+}
+
+// One row that is wider than a block of columns.
+TEST(ConvolutionKernels, LongSignalsByChannel) {
+  for (const int64_t stride : {1, 2}) {
+    Draw draw(7);
+    Case c;
+    c.shape = {.stride = {stride}, .dilation = {1}, .groups = 3};
+    c.fine = draw.uniform({1, 3, 3000}, -1, 1);
+    c.weight = draw.uniform({3, 1, 9}, -1, 1);
+    c.bias = draw.uniform({3}, -1, 1);
+    c.coarse = draw.uniform({1, 3, (3000 - 9) / stride + 1}, -1, 1);
+    expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kDouble), by_library(c), 1e-13);
+  }
+}
+
 // What a window reads outside of the fine image is zero, and what no window reaches has its bias.
 TEST(ConvolutionKernels, PartsOfTheFineImage) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Draw draw(seed);
-    Case c = draw_case(draw, 2, /*square=*/draw.between(0, 1) == 0);
+    Case c = seed % 3 == 0 ? draw_thin_case(draw, 2)
+                           : draw_case(draw, 2, /*square=*/draw.between(0, 1) == 0);
     const Results whole = by_library(c);
     const int64_t begin = draw.between(0, c.fine.size(3) - 1);
     const int64_t size = draw.between(1, c.fine.size(3) - begin);
@@ -156,11 +212,42 @@ TEST(ConvolutionKernels, PartsOfTheFineImage) {
   }
 }
 
+// What builds without wide registers run: the library behind the same three functions.
+TEST(ConvolutionKernels, ByTheLibrary) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const Case c = draw_case(draw, 2, /*square=*/false);
+    const int64_t begin = draw.between(-2, c.fine.size(3) - 1);
+    const int64_t size = draw.between(1, c.fine.size(3) - begin + 2);
+    ConvolutionShape shape = c.shape;
+    shape.fine_begin = {0, begin};
+    const at::Tensor fine =
+        draw.uniform({c.fine.size(0), c.fine.size(1), c.fine.size(2), size}, -1, 1);
+    const at::Tensor scratch = at::empty(
+        {convolution_scratch_bytes(shape, c.weight.sizes(), at::kDouble).most}, at::kByte);
+    const at::Tensor coarse = at::empty_like(c.coarse), own_coarse = at::empty_like(c.coarse);
+    convolve(shape, fine, c.weight, c.bias, own_coarse, scratch);
+    convolve_by_library(shape, fine, c.weight, c.bias, coarse);
+    EXPECT_LE(distance(own_coarse, coarse), 1e-12);
+    const at::Tensor back = at::empty_like(fine), own_back = at::empty_like(fine);
+    const at::Tensor bias = draw.uniform({fine.size(1)}, -1, 1);
+    convolve_transposed(shape, c.coarse, c.weight, bias, own_back, scratch);
+    convolve_transposed_by_library(shape, c.coarse, c.weight, bias, back);
+    EXPECT_LE(distance(own_back, back), 1e-12);
+    const at::Tensor weight = at::zeros_like(c.weight), own_weight = at::zeros_like(c.weight);
+    add_convolution_weight_gradient(shape, fine, c.coarse, own_weight, scratch);
+    add_weight_gradient_by_library(shape, fine, c.coarse, weight);
+    EXPECT_LE(distance(own_weight, weight), 1e-12);
+  }
+}
+
 TEST(ConvolutionKernels, ThreadsChangeNothing) {
   const int before = at::get_num_threads();
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Draw draw(seed);
-    const Case c = draw_case(draw, 2, /*square=*/draw.between(0, 1) == 0);
+    const Case c = seed % 3 == 0 ? draw_thin_case(draw, 2)
+                                 : draw_case(draw, 2, /*square=*/draw.between(0, 1) == 0);
     const Draw same = draw;
     std::optional<Results> first;
     for (int threads : {1, 2, 5}) {

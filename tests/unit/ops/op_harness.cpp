@@ -41,8 +41,8 @@ Tensors converted(const Tensors& tensors, at::ScalarType real) {
 void check_case(const Case& test, Draw& draw, const HarnessOptions& options) {
   SCOPED_TRACE(fmt::format("{} to {} in {}", test.op.kind(), to_string(test.types.output),
                            at::toString(test.real)));
-  const Result whole = run_whole(test);
-  const Result pieces = run_in_pieces(test, draw, options);
+  const OpResult whole = run_whole(test);
+  const OpResult pieces = run_in_pieces(test, draw, options);
   const double tolerance = test.real == at::kDouble ? options.tolerance : options.float32_tolerance;
   expect_near("output", pieces.output, whole.output, tolerance);
   expect_near("gradient of input", pieces.grad_inputs, whole.grad_inputs, tolerance);

@@ -51,7 +51,7 @@ class PieceRun {
       grad_parameters_.push_back(at::ones_like(parameter));
   }
 
-  Result run() {
+  OpResult run() {
     at::NoGradGuard no_grad;
     run_forward_statistics();
     for (Piece& piece : pieces_) run_forward(piece, Phase::kForward);
@@ -294,7 +294,7 @@ class PieceRun {
 
 }  // namespace
 
-Result run_whole(const Case& test) {
+OpResult run_whole(const Case& test) {
   at::AutoGradMode enable_autograd(true);
   const ReferenceArgs args{
       &test.name,          test.seed, kStep, leaves(test.inputs), leaves(test.parameters),
@@ -305,7 +305,7 @@ Result run_whole(const Case& test) {
   return {output.detach(), gradients(args.inputs), gradients(args.parameters), args.buffers};
 }
 
-Result run_in_pieces(const Case& test, Draw& draw, const HarnessOptions& options) {
+OpResult run_in_pieces(const Case& test, Draw& draw, const HarnessOptions& options) {
   return PieceRun(test, draw, options).run();
 }
 

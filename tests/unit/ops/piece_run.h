@@ -27,17 +27,17 @@ struct Case {
   at::ScalarType real = at::kDouble;
 };
 
-struct Result {
+struct OpResult {
   at::Tensor output;  // of a loss: the loss
   Tensors grad_inputs;
   Tensors grad_parameters;
   Tensors buffers;
 };
 
-Result run_whole(const Case& test);
+OpResult run_whole(const Case& test);
 
 /// Backward gets only what the operator says that it keeps. Broken promises of the kernels (a write
 /// outside a view, other bits when recomputed) are failures of the current test.
-Result run_in_pieces(const Case& test, Draw& draw, const HarnessOptions& options);
+OpResult run_in_pieces(const Case& test, Draw& draw, const HarnessOptions& options);
 
 }  // namespace tessera
