@@ -62,17 +62,21 @@ class PixelView {
   int64_t channel_stride_;
 };
 
-/// Calls body(place) for all tiles of a view, rows in parallel; bodies must not depend on each
-/// other.
+/// Calls body(place) for all tiles of a view, of `most` pixels each, rows in parallel; bodies of
+/// different rows must not depend on each other.
 template <class Body>
-void in_pixel_tiles(const at::Tensor& view, const Body& body) {
+void in_pixel_tiles(const at::Tensor& view, int64_t most, const Body& body) {
   const at::Tensor image = view.select(1, 0);
   const int64_t row_size = image.sizes().back();
   parallel_rows(image.sizes(), [&](int64_t row, const RowIndex& index) {
-    for (int64_t column = 0; column < row_size; column += TilePlace::kMaxSize)
-      body(TilePlace{index, column, std::min(TilePlace::kMaxSize, row_size - column),
-                     row * row_size + column});
+    for (int64_t column = 0; column < row_size; column += most)
+      body(TilePlace{index, column, std::min(most, row_size - column), row * row_size + column});
   });
+}
+
+template <class Body>
+void in_pixel_tiles(const at::Tensor& view, const Body& body) {
+  in_pixel_tiles(view, TilePlace::kMaxSize, body);
 }
 
 }  // namespace tessera

@@ -2,7 +2,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
-#include "tessera/ops/loss/logistic.h"
 #include "tessera/ops/loss/loss_reference.h"
 #include "tessera/ops/loss/mean_loss.h"
 
@@ -47,26 +46,11 @@ class BinaryCrossEntropy : public MeanLoss {
         throw_error<InvalidInput>("pos_weight {} must be at least 0 and finite", factor);
   }
 
-  double tile_sum(LossTile& tile) const override {
-    return sum_elements(tile, [&](double x, double t, int64_t channel) {
-      // Both logarithms at once: they differ by x.
-      return (1 - t) * x + (1 - t + pos_weight(channel) * t) * Logistic(x).minus_log_yes();
-    });
-  }
-
-  void tile_gradient(LossTile& tile) const override {
-    set_gradients(tile, [&](double x, double t, int64_t channel) {
-      const Logistic p(x);
-      return (1 - t) * p.yes() - pos_weight(channel) * t * p.no();
-    });
+  ElementLoss element_loss() const override {
+    return {ElementLoss::Form::kLogistic, 0, -1, pos_weight_};
   }
 
  private:
-  double pos_weight(int64_t channel) const {
-    if (pos_weight_.empty()) return 1;
-    return pos_weight_.size() == 1 ? pos_weight_[0] : pos_weight_[channel];
-  }
-
   std::vector<double> pos_weight_;
 };
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/loss/logistic.h"
 #include "tessera/ops/loss/loss_reference.h"
-#include "tessera/ops/loss/loss_tile.h"
 #include "tessera/ops/loss/pixel_loss.h"
 
 namespace tessera {
@@ -13,43 +11,8 @@ namespace {
 
 using DiceActivation = DiceOptions::Activation;
 
-/// Sums over the pixels of one class, of one sample or of the batch.
-struct Overlap {
-  double both = 0;   // p t
-  double sizes = 0;  // p + t, or p² + t²
-  double pixels = 0;
-};
+/// Sums over the pixels of one class, of one sample or of the batch: p t, p + t (or p² + t²), 1.
 constexpr int64_t kOverlapSize = 3;
-
-/// Turns scores into probabilities, in place.
-void activate(LossTile& tile, DiceActivation activation) {
-  if (activation == DiceActivation::kSigmoid)
-    for (double& score : tile.scores) score = Logistic(score).yes();
-  if (activation != DiceActivation::kSoftmax) return;
-  const TileSoftmax softmax(tile, tile.num_channels, [&](int64_t k, int64_t p, double value) {
-    tile.scores[k * tile.max_size + p] = value;
-  });
-  for (int64_t k = 0; k < tile.num_channels; ++k)
-    for (int64_t p = 0; p < tile.size; ++p) tile.scores[k * tile.max_size + p] /= softmax.sum[p];
-}
-
-/// Takes tile.gradients from the probabilities, which tile.scores holds, to the scores.
-void differentiate_activation(LossTile& tile, DiceActivation activation) {
-  if (activation == DiceActivation::kNone) return;
-  double mean[kMaxTilePixels] = {};  // of the gradients under the softmax
-  if (activation == DiceActivation::kSoftmax)
-    for (int64_t k = 0; k < tile.num_channels; ++k)
-      for (int64_t p = 0; p < tile.size; ++p)
-        mean[p] += tile.scores[k * tile.max_size + p] * tile.gradients[k * tile.max_size + p];
-  for (int64_t k = 0; k < tile.num_channels; ++k)
-    for (int64_t p = 0; p < tile.size; ++p) {
-      const double probability = tile.scores[k * tile.max_size + p];
-      double& gradient = tile.gradients[k * tile.max_size + p];
-      gradient = activation == DiceActivation::kSoftmax
-                     ? probability * (gradient - mean[p])
-                     : probability * (1 - probability) * gradient;
-    }
-}
 
 class Dice : public PixelLoss {
  public:
@@ -74,23 +37,15 @@ class Dice : public PixelLoss {
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
     if (args.out_box.empty()) return;
-    if (has_labels(*args.types)) sum_over_labels(args, [](int64_t) { return 0.0; });  // checks them
-    const PieceTiles tiles(args, ignore_index());
-    const int64_t classes = num_classes(*args.types);
-    const int64_t rows = num_rows(tiles.shape()), rows_per_sample = rows / tiles.shape()[0];
-    std::vector<Overlap> of_rows(rows * classes);
-    tiles.for_each([&](int64_t row, LossTile& tile) {
-      activate(tile, options_.activation);
-      add_overlaps(tile, &of_rows[row * classes]);
-    });
+    if (has_labels(*args.types)) sum_over_labels(args);  // checks them
+    const at::Tensor overlaps = dice_overlaps(terms(), operands(args));
+    const auto of_samples = overlaps.accessor<double, 3>();
     auto sums = args.piece_statistics.accessor<double, 1>();
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t k = 0; k < classes; ++k) {
-        const int64_t sample = args.out_box[0].begin + row / rows_per_sample;
-        const int64_t entry = kOverlapSize * group(sample, k, classes);
-        sums[entry] += of_rows[row * classes + k].both;
-        sums[entry + 1] += of_rows[row * classes + k].sizes;
-        sums[entry + 2] += of_rows[row * classes + k].pixels;
+    for (int64_t n = 0; n < overlaps.size(0); ++n)
+      for (int64_t k = 0; k < overlaps.size(1); ++k) {
+        const int64_t entry =
+            kOverlapSize * group(args.out_box[0].begin + n, k, num_classes(*args.types));
+        for (int64_t i = 0; i < kOverlapSize; ++i) sums[entry + i] += of_samples[n][k][i];
       }
   }
 
@@ -98,7 +53,7 @@ class Dice : public PixelLoss {
   /// pull * t + push (times 2p where squared).
   void merge_statistics(MergeArgs& args) const override {
     const int64_t groups = num_groups(*args.types);
-    const double* overlaps = args.row.data_ptr<double>();
+    const auto overlaps = args.row.accessor<double, 1>();
     auto merged = args.merged.accessor<double, 1>();
     int64_t counted = 0;
     for (int64_t g = 0; g < groups; ++g) counted += overlaps[kOverlapSize * g + 2] > 0;
@@ -122,19 +77,15 @@ class Dice : public PixelLoss {
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const int64_t classes = num_classes(*args.types), first = first_class();
+    const int64_t classes = num_classes(*args.types), samples = args.out_box[0].size();
     const auto merged = args.merged_statistics.accessor<double, 1>();
-    const PieceTiles tiles(args, ignore_index());
-    tiles.store_gradients(args.grad_inputs[0].tensor, 1, [&](LossTile& tile) {
-      activate(tile, options_.activation);
-      const int64_t sample = args.out_box[0].begin + tile.row[0];
-      set_gradients(tile, [&](double p, double t, int64_t channel) {
-        if (channel < first) return 0.0;
-        const int64_t entry = 1 + 2 * group(sample, channel - first, classes);
-        return merged[entry] * t + merged[entry + 1] * (options_.squared_denominator ? 2 * p : 1);
-      });
-      differentiate_activation(tile, options_.activation);
-    });
+    const at::Tensor pulls = at::empty({samples, classes, 2}, at::kDouble);
+    auto of_samples = pulls.accessor<double, 3>();
+    for (int64_t n = 0; n < samples; ++n)
+      for (int64_t k = 0; k < classes; ++k)
+        for (int64_t i = 0; i < 2; ++i)
+          of_samples[n][k][i] = merged[1 + 2 * group(args.out_box[0].begin + n, k, classes) + i];
+    dice_gradient(terms(), operands(args), pulls, args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -184,19 +135,8 @@ class Dice : public PixelLoss {
     return per_sample() ? sample * classes + k : k;
   }
 
-  void add_overlaps(const LossTile& tile, Overlap* of_classes) const {
-    for (int64_t k = first_class(); k < tile.num_channels; ++k) {
-      Overlap& overlap = of_classes[k - first_class()];
-      for (int64_t p = 0; p < tile.size; ++p) {
-        if (!tile.counts[p]) continue;
-        overlap.pixels += 1;
-        const double score = tile.scores[k * tile.max_size + p];
-        const double target = tile.targets[k * tile.max_size + p];
-        overlap.both += score * target;
-        overlap.sizes +=
-            options_.squared_denominator ? score * score + target * target : score + target;
-      }
-    }
+  DiceTerms terms() const {
+    return {options_.activation, options_.squared_denominator, first_class()};
   }
 
   DiceOptions options_;

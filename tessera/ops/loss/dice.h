@@ -19,12 +19,13 @@
 #include <cstdint>
 #include <string>
 
+#include "tessera/kernels/loss.h"
 #include "tessera/ops/loss/loss_target.h"
 
 namespace tessera {
 
 struct DiceOptions {
-  enum class Activation { kSigmoid, kSoftmax, kNone };
+  using Activation = DiceTerms::Activation;
   enum class Average { kSample, kBatch };
 
   Activation activation = Activation::kSigmoid;

@@ -4,7 +4,7 @@ namespace tessera {
 
 /// How many of the piece's pixels count.
 void MeanLoss::piece_statistics(KernelArgs& args) const {
-  args.piece_statistics.fill_(sum_over_labels(args, [](int64_t) { return 1.0; }));
+  args.piece_statistics.fill_(sum_over_labels(args));
 }
 
 double MeanLoss::factor(const KernelArgs& args) const {
@@ -17,16 +17,12 @@ double MeanLoss::factor(const KernelArgs& args) const {
 
 void MeanLoss::forward(KernelArgs& args) const {
   if (args.out_box.empty()) return;
-  const PieceTiles tiles(args, ignore_index());
-  const double sum = tiles.sum([&](LossTile& tile) { return tile_sum(tile); });
-  args.loss.add_(sum * factor(args));
+  args.loss.add_(loss_sum(element_loss(), operands(args)) * factor(args));
 }
 
 void MeanLoss::input_gradient(KernelArgs& args) const {
   if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-  const PieceTiles tiles(args, ignore_index());
-  tiles.store_gradients(args.grad_inputs[0].tensor, factor(args),
-                        [&](LossTile& tile) { tile_gradient(tile); });
+  loss_gradient(element_loss(), factor(args), operands(args), args.grad_inputs[0].tensor);
 }
 
 }  // namespace tessera

@@ -4,7 +4,7 @@
 // beforehand. Each owner of pixels adds its own terms. Where nothing counts the loss is NaN, as in
 // PyTorch, and the gradients are 0.
 
-#include "tessera/ops/loss/loss_tile.h"
+#include "tessera/kernels/loss.h"
 #include "tessera/ops/loss/pixel_loss.h"
 
 namespace tessera {
@@ -23,10 +23,7 @@ class MeanLoss : public PixelLoss {
   using PixelLoss::PixelLoss;
 
   virtual int64_t terms_per_pixel(int64_t channels) const { return channels; }
-  /// The sum of the tile's terms. Only tile.gradients may be written to, as scratch.
-  virtual double tile_sum(LossTile& tile) const = 0;
-  /// Sets tile.gradients to the gradient of tile_sum.
-  virtual void tile_gradient(LossTile& tile) const = 0;
+  virtual ElementLoss element_loss() const = 0;
 
  private:
   /// weight / number of terms.

@@ -1,6 +1,7 @@
 #include "tessera/ops/loss/pixel_loss.h"
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/label_sum.h"
 
 namespace tessera {
 
@@ -46,11 +47,21 @@ std::string PixelLoss::with_weight(std::string text) const {
   return fmt::format("{}{}weight {}", text, text.empty() ? "" : ", ", weight_);
 }
 
-void PixelLoss::check_label(int64_t label, const KernelArgs& args) const {
+LossOperands PixelLoss::operands(const KernelArgs& args) const {
+  return {args.inputs[0].view(needed(0, args.out_box, *args.types)),
+          args.inputs[1].view(needed(1, args.out_box, *args.types)), ignore_index_};
+}
+
+double PixelLoss::sum_over_labels(const KernelArgs& args,
+                                  const std::vector<double>& weights) const {
+  if (args.out_box.empty()) return 0;
   const int64_t legal = num_labels(args.types->inputs[0].channels());
-  if (label == ignore_index_ || (label >= 0 && label < legal)) return;
-  throw_error<InvalidInput>("[{} {}] label {} is not in [0, {}) and is not the ignored label {}",
-                            kind(), *args.name, label, legal, ignore_index_);
+  const LabelSum found =
+      tessera::sum_over_labels(args.inputs[1].view(args.out_box), legal, ignore_index_, weights);
+  if (found.illegal)
+    throw_error<InvalidInput>("[{} {}] label {} is not in [0, {}) and is not the ignored label {}",
+                              kind(), *args.name, *found.illegal, legal, ignore_index_);
+  return found.sum;
 }
 
 }  // namespace tessera

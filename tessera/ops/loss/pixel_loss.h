@@ -6,11 +6,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "tessera/graph/op.h"
-#include "tessera/kernels/cpu/rows.h"
+#include "tessera/kernels/loss.h"
 
 namespace tessera {
 
@@ -46,28 +45,13 @@ class PixelLoss : public Op {
   /// `text`, followed by "weight 0.5" where the weight is not 1.
   std::string with_weight(std::string text) const;
 
-  /// The sum of weight_of(label) over the piece's labels that count, in an order that does not
-  /// depend on the number of threads. Throws InvalidInput for a label that is not legal.
-  template <class WeightOf>
-  double sum_over_labels(const KernelArgs& args, const WeightOf& weight_of) const {
-    if (args.out_box.empty()) return 0;
-    const at::Tensor target = args.inputs[1].view(args.out_box);
-    const int64_t* labels = target.data_ptr<int64_t>();
-    const int64_t stride = target.strides().back();
-    std::vector<double> row_sums(num_rows(target.sizes()));
-    parallel_rows(target.sizes(), [&](int64_t row, const RowIndex& index) {
-      const int64_t* label = labels + row_offset(index, target.strides());
-      for (int64_t p = 0; p < target.sizes().back(); ++p) {
-        check_label(label[p * stride], args);
-        if (label[p * stride] != ignore_index_) row_sums[row] += weight_of(label[p * stride]);
-      }
-    });
-    return std::accumulate(row_sums.begin(), row_sums.end(), 0.0);
-  }
+  /// The piece's part of prediction and target; it is not empty.
+  LossOperands operands(const KernelArgs& args) const;
+  /// The sum of the piece's labels that count, each with its weight; no weights: all 1. Throws
+  /// InvalidInput for a label that is not legal.
+  double sum_over_labels(const KernelArgs& args, const std::vector<double>& weights = {}) const;
 
  private:
-  void check_label(int64_t label, const KernelArgs& args) const;
-
   double weight_;
   int64_t ignore_index_;
 };

@@ -1,55 +1,15 @@
 #include "tessera/ops/pointwise/softmax.h"
 
-#include <ATen/Dispatch.h>
-
-#include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
-#include "tessera/kernels/cpu/pixel_tiles.h"
+#include "tessera/kernels/softmax.h"
 
 namespace tessera {
 namespace {
 
 using Form = SoftmaxOptions::Form;
-
-/// Softmax is exp(x - max) / sum, its logarithm x - max - log(sum): no exponential overflows.
-template <class T>
-void softmax_tile(Form form, const PixelTile<const T>& x, int64_t channels, int64_t size,
-                  const PixelTile<T>& y) {
-  double max[TilePlace::kMaxSize], sum[TilePlace::kMaxSize] = {};
-  for (int64_t p = 0; p < size; ++p) max[p] = x(0, p);
-  for (int64_t c = 1; c < channels; ++c)
-    for (int64_t p = 0; p < size; ++p) max[p] = std::max<double>(max[p], x(c, p));
-  for (int64_t c = 0; c < channels; ++c)
-    for (int64_t p = 0; p < size; ++p) {
-      const double distance = x(c, p) - max[p], exponential = std::exp(distance);
-      sum[p] += exponential;
-      y(c, p) = static_cast<T>(form == Form::kSoftmax ? exponential : distance);
-    }
-  if (form == Form::kLogSoftmax)
-    for (int64_t p = 0; p < size; ++p) sum[p] = std::log(sum[p]);
-  for (int64_t c = 0; c < channels; ++c)
-    for (int64_t p = 0; p < size; ++p)
-      y(c, p) = static_cast<T>(form == Form::kSoftmax ? y(c, p) / sum[p] : y(c, p) - sum[p]);
-}
-
-/// dx = y (dy - sum(y dy)) for softmax, dx = dy - exp(y) sum(dy) for its logarithm.
-template <class T>
-void softmax_gradient_tile(Form form, const PixelTile<const T>& y, const PixelTile<const T>& dy,
-                           int64_t channels, int64_t size, const PixelTile<T>& dx) {
-  double sum[TilePlace::kMaxSize] = {};
-  for (int64_t c = 0; c < channels; ++c)
-    for (int64_t p = 0; p < size; ++p)
-      sum[p] += form == Form::kSoftmax ? static_cast<double>(y(c, p)) * dy(c, p) : dy(c, p);
-  for (int64_t c = 0; c < channels; ++c)
-    for (int64_t p = 0; p < size; ++p)
-      dx(c, p) = static_cast<T>(form == Form::kSoftmax
-                                    ? y(c, p) * (dy(c, p) - sum[p])
-                                    : dy(c, p) - std::exp(static_cast<double>(y(c, p))) * sum[p]);
-}
 
 class Softmax final : public Op {
  public:
@@ -80,34 +40,18 @@ class Softmax final : public Op {
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    const at::Tensor input = args.inputs[0].view(args.out_box);
-    AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "softmax", [&] {
-      for (int64_t group = 0; group < groups_; ++group) {
-        const at::Tensor in = channels_of(group, input);
-        const PixelView<const scalar_t> x(in);
-        const PixelView<scalar_t> y(channels_of(group, args.output.view(args.out_box)));
-        in_pixel_tiles(in, [&](const TilePlace& place) {
-          softmax_tile<scalar_t>(form_, x.tile(place), in.size(1), place.size, y.tile(place));
-        });
-      }
-    });
+    const at::Tensor x = args.inputs[0].view(args.out_box), y = args.output.view(args.out_box);
+    for (int64_t group = 0; group < groups_; ++group)
+      softmax_channels(form_, channels_of(group, x), channels_of(group, y));
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const at::Tensor output = args.output.view(args.out_box);
-    AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "softmax", [&] {
-      for (int64_t group = 0; group < groups_; ++group) {
-        const at::Tensor out = channels_of(group, output);
-        const PixelView<const scalar_t> y(out);
-        const PixelView<const scalar_t> dy(channels_of(group, args.grad_output.view(args.out_box)));
-        const PixelView<scalar_t> dx(channels_of(group, args.grad_inputs[0].view(args.out_box)));
-        in_pixel_tiles(out, [&](const TilePlace& place) {
-          softmax_gradient_tile<scalar_t>(form_, y.tile(place), dy.tile(place), out.size(1),
-                                          place.size, dx.tile(place));
-        });
-      }
-    });
+    const at::Tensor y = args.output.view(args.out_box), dy = args.grad_output.view(args.out_box),
+                     dx = args.grad_inputs[0].view(args.out_box);
+    for (int64_t group = 0; group < groups_; ++group)
+      softmax_channels_gradient(form_, channels_of(group, y), channels_of(group, dy),
+                                channels_of(group, dx));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

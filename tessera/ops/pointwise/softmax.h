@@ -7,11 +7,12 @@
 #include <string>
 
 #include "tessera/graph/graph.h"
+#include "tessera/kernels/softmax.h"
 
 namespace tessera {
 
 struct SoftmaxOptions {
-  enum class Form { kSoftmax, kLogSoftmax };
+  using Form = SoftmaxForm;
 
   Form form = Form::kSoftmax;
   int64_t groups = 1;  // of channels next to each other, each with a softmax of its own

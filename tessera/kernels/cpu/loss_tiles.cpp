@@ -1,4 +1,4 @@
-#include "tessera/ops/loss/loss_tile.h"
+#include "tessera/kernels/cpu/loss_tiles.h"
 
 #include <ATen/Dispatch.h>
 
@@ -35,12 +35,9 @@ LossTile::LossTile(int64_t num_channels, int64_t max_size)
       targets(num_channels * max_size),
       gradients(num_channels * max_size) {}
 
-PieceTiles::PieceTiles(const KernelArgs& args, int64_t ignore_index) : ignore_index_(ignore_index) {
-  Box box{args.out_box[0], {0, args.types->inputs[0].channels()}};
-  for (int axis = 1; axis < args.out_box.num_axes(); ++axis) box.push_back(args.out_box[axis]);
-  const bool labels = args.types->inputs[1].element == Element::kIndex;
-  scores_ = with_space(args.inputs[0].view(box), 3);
-  target_ = with_space(args.inputs[1].view(labels ? args.out_box : box), labels ? 2 : 3);
+PieceTiles::PieceTiles(const LossOperands& operands) : ignore_index_(operands.ignore_index) {
+  scores_ = with_space(operands.scores, 3);
+  target_ = with_space(operands.target, operands.target.is_floating_point() ? 3 : 2);
   shape_ = scores_.sizes().vec();
   shape_.erase(shape_.begin() + 1);
 }

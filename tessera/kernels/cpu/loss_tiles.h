@@ -4,16 +4,16 @@
 // every type, stride and kind of target.
 //
 // Example: the sum of squared errors of a piece
-//   PieceTiles(args, ignore_index).sum([](LossTile& tile) {
+//   PieceTiles(operands).sum([](LossTile& tile) {
 //     return sum_elements(tile, [](double x, double t, int64_t) { return (x - t) * (x - t); });
 //   });
 
 #include <numeric>
 #include <vector>
 
-#include "tessera/graph/op.h"
 #include "tessera/kernels/cpu/rows.h"
 #include "tessera/kernels/cpu/tile_softmax.h"
+#include "tessera/kernels/loss.h"
 
 namespace tessera {
 
@@ -40,7 +40,7 @@ struct LossTile {
 class PieceTiles {
  public:
   /// The piece is not empty.
-  PieceTiles(const KernelArgs& args, int64_t ignore_index);
+  explicit PieceTiles(const LossOperands& operands);
 
   /// Batch x space.
   at::IntArrayRef shape() const { return shape_; }
@@ -85,7 +85,7 @@ class PieceTiles {
 
   at::Tensor scores_;  // batch x channels x space
   at::Tensor target_;  // batch x space, or as scores_
-  Shape shape_;
+  std::vector<int64_t> shape_;
   int64_t ignore_index_;
 };
 

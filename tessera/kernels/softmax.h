@@ -1,0 +1,17 @@
+#pragma once
+// Softmax over the channels of each pixel, and its logarithm. Views of any strides, batch x
+// channels x space.
+
+#include <ATen/ATen.h>
+
+namespace tessera {
+
+enum class SoftmaxForm { kSoftmax, kLogSoftmax };
+
+void softmax_channels(SoftmaxForm form, const at::Tensor& x, const at::Tensor& y);
+
+/// From the result and its gradient.
+void softmax_channels_gradient(SoftmaxForm form, const at::Tensor& y, const at::Tensor& grad_y,
+                               const at::Tensor& grad_x);
+
+}  // namespace tessera
