@@ -1,7 +1,12 @@
 #pragma once
-// What an update does to all gradients together: their norm, and clipping by it as
-// torch.nn.utils.clip_grad_norm_ does: all gradients are one vector, and where it is longer than
-// max_norm it is shortened to max_norm.
+// Updates of the weights: the norm of all gradients, clipping by it as
+// torch.nn.utils.clip_grad_norm_ does (all gradients are one vector, and where it is longer than
+// max_norm it is shortened to max_norm), and the steps of the optimisers, each in one pass over
+// weights, gradients and state. Every number by itself and in the tensors' own type, so that bits
+// depend neither on threads nor on where tensors lie.
+//
+// Example:
+//   sgd_step({.learning_rate = 0.1, .momentum = 0.9}, weight, gradient, velocity);
 
 #include <ATen/ATen.h>
 
@@ -14,5 +19,31 @@ double sum_of_squares(const at::Tensor& gradient);
 /// What gradients of this norm are multiplied by: min(1, max_norm / (norm + 1e-6)); 1 without a
 /// limit (0), and where the norm is not finite.
 double clip_factor(double norm, double max_norm);
+
+/// torch.optim.SGD: g + weight_decay p, the velocity, and the step along it.
+struct SgdStep {
+  double learning_rate = 0;
+  double momentum = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// `velocity` holds zeros before the first step; it is undefined without momentum.
+void sgd_step(const SgdStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
+              const at::Tensor& velocity);
+
+/// torch.optim.Adam, and AdamW where weights shrink by themselves.
+struct AdamStep {
+  double learning_rate = 0;
+  double beta1 = 0.9, beta2 = 0.999;
+  double epsilon = 1e-8;
+  double gradient_decay = 0;  // g + gradient_decay p passes through the moments
+  double weight_decay = 0;    // p shrinks by learning_rate weight_decay p
+  double steps = 1;           // with this one
+};
+
+/// The moments hold zeros before the first step.
+void adam_step(const AdamStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
+               const at::Tensor& mean, const at::Tensor& square);
 
 }  // namespace tessera

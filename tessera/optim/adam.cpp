@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "tessera/kernels/optimise.h"
 #include "tessera/optim/per_parameter.h"
 
 namespace tessera {
@@ -31,23 +30,14 @@ class Adam final : public PerParameterOptimiser {
   enum Slot { kMean, kSquare, kStep };
 
   void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& gradient) override {
-    if (decay_ == Decay::kInGradient && options_.weight_decay != 0)
-      return take_step(id, parameter, gradient.add(parameter, options_.weight_decay));
-    if (decay_ == Decay::kOfWeights) parameter.mul_(1 - learning_rate() * options_.weight_decay);
-    take_step(id, parameter, gradient);
-  }
-
-  void take_step(ParameterId id, at::Tensor& parameter, const at::Tensor& gradient) {
-    const double steps = *slot(kStep, id, parameter).data_ptr<double>() += 1;
-    const double correction1 = 1 - std::pow(options_.beta1, steps);
-    const double correction2 = 1 - std::pow(options_.beta2, steps);
-    at::Tensor& mean = slot(kMean, id, parameter);
-    at::Tensor& square = slot(kSquare, id, parameter);
-    mean.mul_(options_.beta1).add_(gradient, 1 - options_.beta1);
-    square.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
-    const at::Tensor denominator =
-        square.sqrt().div_(std::sqrt(correction2)).add_(options_.epsilon);
-    parameter.addcdiv_(mean, denominator, -learning_rate() / correction1);
+    AdamStep step{.learning_rate = learning_rate(),
+                  .beta1 = options_.beta1,
+                  .beta2 = options_.beta2,
+                  .epsilon = options_.epsilon};
+    (decay_ == Decay::kInGradient ? step.gradient_decay : step.weight_decay) =
+        options_.weight_decay;
+    step.steps = *slot(kStep, id, parameter).data_ptr<double>() += 1;
+    adam_step(step, parameter, gradient, slot(kMean, id, parameter), slot(kSquare, id, parameter));
   }
 
   AdamOptions options_;

@@ -1,5 +1,6 @@
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/optimise.h"
 #include "tessera/optim/per_parameter.h"
 
 namespace tessera {
@@ -24,16 +25,11 @@ class Sgd final : public PerParameterOptimiser {
   }
 
  private:
-  void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& plain) override {
-    at::Tensor gradient = plain;
-    if (options_.weight_decay != 0) gradient = gradient.add(parameter, options_.weight_decay);
-    if (options_.momentum != 0) {
-      // From zeros this gives the gradient itself, which is what PyTorch's first step starts with.
-      at::Tensor& velocity = slot(kVelocity, id, parameter);
-      velocity.mul_(options_.momentum).add_(gradient);
-      gradient = options_.nesterov ? gradient.add(velocity, options_.momentum) : velocity;
-    }
-    parameter.sub_(gradient, learning_rate());
+  void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& gradient) override {
+    // From zeros the velocity becomes the gradient, which is what PyTorch's first step starts with.
+    sgd_step({learning_rate(), options_.momentum, options_.weight_decay, options_.nesterov},
+             parameter, gradient,
+             options_.momentum == 0 ? at::Tensor() : slot(kVelocity, id, parameter));
   }
 
   SgdOptions options_;

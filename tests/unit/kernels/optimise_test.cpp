@@ -1,4 +1,5 @@
-// Clipping against PyTorch's, and the norm's independence of threads.
+// Clipping against PyTorch's, the norm's independence of threads, and steps that have the same bits
+// wherever numbers lie.
 
 #include "tessera/kernels/optimise.h"
 
@@ -97,6 +98,37 @@ TEST(Clip, LeavesGradientsAloneWhereTheNormIsNotFinite) {
     EXPECT_FALSE(std::isfinite(norm));
     EXPECT_EQ(clip_factor(norm, 1), 1) << "the update is left out";
   }
+}
+
+// Numbers are stepped by themselves: a tensor of its own, a part of a longer one that begins
+// anywhere, every third number, and any number of threads give the same bits.
+TEST(OptimiserSteps, HaveTheSameBitsAnywhere) {
+  at::manual_seed(4);
+  const int64_t count = 70'001;
+  const at::Tensor start = at::randn({count}), gradient = at::randn({count});
+  const auto run = [&](const auto& place) {
+    const at::Tensor p = place(start), g = place(gradient), velocity = place(at::zeros({count})),
+                     mean = place(at::zeros({count})), square = place(at::zeros({count}));
+    for (int step = 1; step <= 3; ++step) {
+      sgd_step({0.1, 0.9, 0.01, step % 2 == 0}, p, g, velocity);
+      adam_step({.learning_rate = 0.01, .weight_decay = 0.1, .steps = 1.0 * step}, p, g, mean,
+                square);
+    }
+    return p.clone();
+  };
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const at::Tensor expected = run([](const at::Tensor& t) { return t.clone(); });
+  at::set_num_threads(3);
+  EXPECT_TRUE(run([](const at::Tensor& t) { return t.clone(); }).equal(expected));
+  at::set_num_threads(threads);
+  EXPECT_TRUE(run([](const at::Tensor& t) {
+                return at::cat({at::zeros({5}), t}).slice(0, 5);
+              }).equal(expected));
+  EXPECT_TRUE(run([](const at::Tensor& t) {
+                return t.unsqueeze(1).repeat({1, 3}).select(1, 1);
+              }).equal(expected));
+  EXPECT_FALSE(expected.equal(start));
 }
 
 TEST(Clip, NoLimitIsZero) { EXPECT_EQ(clip_factor(1e9, 0), 1); }
