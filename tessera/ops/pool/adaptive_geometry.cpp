@@ -59,18 +59,4 @@ AdaptivePiece AdaptiveGeometry::piece(const Box& out, const NodeTypes& types) co
   return piece;
 }
 
-AdaptiveRow::AdaptiveRow(const AdaptivePiece& piece, int64_t plane, int64_t row)
-    : plane(plane), d(row / piece[1].out.size()), h(row % piece[1].out.size()) {
-  depth = piece[0].window(piece[0].out.begin + d).shifted(-piece[0].in.begin);
-  height = piece[1].window(piece[1].out.begin + h).shifted(-piece[1].in.begin);
-}
-
-std::vector<Range> column_windows(const AdaptivePiece& piece) {
-  const AdaptiveAxis& width = piece[2];
-  std::vector<Range> windows;
-  for (int64_t output = width.out.begin; output < width.out.end; ++output)
-    windows.push_back(width.window(output).shifted(-width.in.begin));
-  return windows;
-}
-
 }  // namespace tessera

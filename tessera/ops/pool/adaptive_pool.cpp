@@ -1,126 +1,14 @@
 #include "tessera/ops/pool/adaptive_pool.h"
 
-#include <ATen/Dispatch.h>
-
-#include <cmath>
 #include <limits>
 
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
-#include "tessera/kernels/cpu/row_sum.h"
 #include "tessera/ops/pool/adaptive_geometry.h"
-#include "tessera/ops/pool/pool_loops.h"
 #include "tessera/ops/pool/spatial_reduction.h"
 
 namespace tessera {
 namespace {
-
-/// Calls visit(first element, offset) for the rows of the image in the windows of an output row, in
-/// scan order; `offset` is the row's place in the window, in rows.
-template <class T, class Visit>
-void for_window_rows(const AdaptiveRow& row, const ImageView<T>& image, Visit&& visit) {
-  int64_t offset = 0;
-  for (int64_t d = row.depth.begin; d < row.depth.end; ++d)
-    for (int64_t h = row.height.begin; h < row.height.end; ++h)
-      visit(image.plane(row.plane) + d * image.strides[2] + h * image.strides[3], offset++);
-}
-
-template <class T>
-void average_forward(const AdaptivePiece& piece, const ImageView<const T>& x,
-                     const ImageView<T>& y) {
-  const std::vector<Range> columns = column_windows(piece);
-  for_adaptive_rows(piece, y.num_planes(), [&](const AdaptiveRow& row, int64_t) {
-    std::vector<double> sums(columns.size(), 0);
-    for_window_rows(row, x, [&](const T* in, int64_t) {
-      for (size_t i = 0; i < columns.size(); ++i)
-        sums[i] += sum_row(in + columns[i].begin, columns[i].size());
-    });
-    T* out = y.plane(row.plane) + row.offset(y.strides);
-    const int64_t rows = row.depth.size() * row.height.size();
-    for (size_t i = 0; i < columns.size(); ++i)
-      out[i] = static_cast<T>(sums[i] / static_cast<double>(rows * columns[i].size()));
-  });
-}
-
-template <class T>
-void average_backward(const AdaptivePiece& piece, const ImageView<const T>& grad_y,
-                      const ImageView<T>& grad_x) {
-  const std::vector<Range> columns = column_windows(piece);
-  for_zeroed_planes(grad_x, [&](int64_t plane) {
-    for_adaptive_rows_of_plane(piece, plane, [&](const AdaptiveRow& row, int64_t) {
-      const T* dy = grad_y.plane(plane) + row.offset(grad_y.strides);
-      const int64_t rows = row.depth.size() * row.height.size();
-      std::vector<T> shares(columns.size());
-      for (size_t i = 0; i < columns.size(); ++i)
-        shares[i] = dy[i] / static_cast<T>(rows * columns[i].size());
-      for_window_rows(row, grad_x, [&](T* dx, int64_t) {
-        for (size_t i = 0; i < columns.size(); ++i)
-          for (int64_t c = columns[i].begin; c < columns[i].end; ++c) dx[c] += shares[i];
-      });
-    });
-  });
-}
-
-/// The first of equal values wins, and a NaN always does: PyTorch's rules. A code is the place in
-/// the window, in scan order.
-template <class T, class Code>
-void max_forward(const AdaptivePiece& piece, const ImageView<const T>& x, const ImageView<T>& y,
-                 Code* codes) {
-  const std::vector<Range> columns = column_windows(piece);
-  for_adaptive_rows(piece, y.num_planes(), [&](const AdaptiveRow& row, int64_t first) {
-    T* best = y.plane(row.plane) + row.offset(y.strides);
-    Code* choice = codes + first;
-    std::fill_n(best, columns.size(), -std::numeric_limits<T>::infinity());
-    std::fill_n(choice, columns.size(), Code{0});
-    for_window_rows(row, x, [&](const T* in, int64_t offset) {
-      for (size_t i = 0; i < columns.size(); ++i)
-        for (int64_t c = columns[i].begin; c < columns[i].end; ++c) {
-          if (!(in[c] > best[i] || std::isnan(in[c]))) continue;
-          best[i] = in[c];
-          choice[i] = static_cast<Code>(offset * columns[i].size() + c - columns[i].begin);
-        }
-    });
-  });
-}
-
-template <class T, class Code>
-void max_backward(const AdaptivePiece& piece, const ImageView<const T>& grad_y, const Code* codes,
-                  const ImageView<T>& grad_x) {
-  const std::vector<Range> columns = column_windows(piece);
-  for_zeroed_planes(grad_x, [&](int64_t plane) {
-    for_adaptive_rows_of_plane(piece, plane, [&](const AdaptiveRow& row, int64_t first) {
-      const T* dy = grad_y.plane(plane) + row.offset(grad_y.strides);
-      for (size_t i = 0; i < columns.size(); ++i) {
-        const int64_t place = codes[first + static_cast<int64_t>(i)];
-        const int64_t window_row = place / columns[i].size();
-        const int64_t d = row.depth.begin + window_row / row.height.size();
-        const int64_t h = row.height.begin + window_row % row.height.size();
-        const int64_t c = columns[i].begin + place % columns[i].size();
-        grad_x.plane(plane)[d * grad_x.strides[2] + h * grad_x.strides[3] + c] += dy[i];
-      }
-    });
-  });
-}
-
-/// Calls run(from, to) with views of contiguous rows.
-template <class Run>
-void on_images(const at::Tensor& from, const at::Tensor& to, Run&& run) {
-  const at::Tensor read = read_rows(from);
-  write_rows(to, [&](const at::Tensor& written) {
-    AT_DISPATCH_FLOATING_TYPES(read.scalar_type(), "adaptive_pool", [&] {
-      run(ImageView<const scalar_t>(read), ImageView<scalar_t>(written));
-    });
-  });
-}
-
-/// Calls run(pointer to the saved codes).
-template <class Run>
-void on_codes(const at::Tensor& saved, Run&& run) {
-  if (saved.scalar_type() == at::kByte)
-    run(saved.data_ptr<uint8_t>());
-  else
-    run(saved.data_ptr<int32_t>());
-}
 
 class AdaptivePool : public Op {
  public:
@@ -161,15 +49,14 @@ class AdaptiveAveragePool final : public AdaptivePool {
   std::string kind() const override { return "adaptive_average_pool"; }
 
   void forward(KernelArgs& args) const override {
-    if (args.out_box.empty()) return;
-    on_images(input(args), args.output.view(args.out_box),
-              [&](const auto& x, const auto& y) { average_forward(piece(args), x, y); });
+    if (!args.out_box.empty())
+      pool_adaptive_averages(piece(args), input(args), args.output.view(args.out_box));
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (!wants_gradient(args)) return;
-    on_images(args.grad_output.tensor, args.grad_inputs[0].tensor,
-              [&](const auto& dy, const auto& dx) { average_backward(piece(args), dy, dx); });
+    if (wants_gradient(args))
+      pool_adaptive_averages_gradient(piece(args), args.grad_output.tensor,
+                                      args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -210,19 +97,14 @@ class AdaptiveMaxPool final : public AdaptivePool {
   }
 
   void forward(KernelArgs& args) const override {
-    if (args.out_box.empty()) return;
-    on_images(input(args), args.output.view(args.out_box), [&](const auto& x, const auto& y) {
-      on_codes(args.saved, [&](auto* codes) { max_forward(piece(args), x, y, codes); });
-    });
+    if (!args.out_box.empty())
+      pool_adaptive_maxima(piece(args), input(args), args.output.view(args.out_box), args.saved);
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (!wants_gradient(args)) return;
-    on_images(args.grad_output.tensor, args.grad_inputs[0].tensor,
-              [&](const auto& dy, const auto& dx) {
-                on_codes(args.saved,
-                         [&](const auto* codes) { max_backward(piece(args), dy, codes, dx); });
-              });
+    if (wants_gradient(args))
+      pool_adaptive_maxima_gradient(piece(args), args.grad_output.tensor, args.saved,
+                                    args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

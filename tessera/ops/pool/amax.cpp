@@ -49,7 +49,7 @@ class Amax final : public Op {
   }
 
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                        at::ScalarType real) const override {
+                             at::ScalarType real) const override {
     if (phase != Phase::kInputGradient || out.empty()) return 0;
     return Scratch::bytes_of(needed(0, out, types).volume(), at::kBool) +
            Scratch::bytes_of(out.volume(), at::kLong) + Scratch::bytes_of(out.volume(), real);

@@ -1,90 +1,11 @@
-#include <ATen/Dispatch.h>
-
 #include <memory>
 
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
-#include "tessera/ops/pool/pool_loops.h"
+#include "tessera/ops/pool/pool_geometry.h"
 
 namespace tessera {
 namespace {
-
-/// What a window's sum is divided by: a product over the axes, or the override.
-class Divisors {
- public:
-  Divisors(const PoolPiece& piece, const PoolOptions& options)
-      : piece_(piece), override_(options.divisor_override) {
-    for (int axis = 0; axis < 3; ++axis)
-      for (int64_t o = piece[axis].out.begin; o < piece[axis].out.end; ++o)
-        counts_[axis].push_back(count(piece[axis], o, options.count_include_pad));
-  }
-
-  /// The divisors of the part's columns.
-  template <class T>
-  void write(const RowPart& part, T* divisors) const {
-    const int64_t first = part.columns.begin - piece_[2].out.begin;
-    const int64_t rows =
-        counts_[0][part.d - piece_[0].out.begin] * counts_[1][part.h - piece_[1].out.begin];
-    for (int64_t i = 0; i < part.columns.size(); ++i)
-      divisors[i] = static_cast<T>(override_ > 0 ? override_ : rows * counts_[2][first + i]);
-  }
-
- private:
-  /// PyTorch counts padding, but not what ceil mode reads beyond it.
-  static int64_t count(const PoolAxis& axis, int64_t output, bool include_padding) {
-    if (!include_padding) return axis.taps_inside(output).size();
-    const int64_t begin = axis.tap(output, 0);
-    return std::min(begin + axis.kernel, axis.input_size + axis.padding) - begin;
-  }
-
-  const PoolPiece& piece_;
-  int64_t override_;
-  std::array<std::vector<int64_t>, 3> counts_;
-};
-
-template <int64_t kStride, class T>
-void add_taps(const T* in, int64_t stride, int64_t n, T* sums) {
-  if constexpr (kStride > 0) stride = kStride;
-  for (int64_t i = 0; i < n; ++i) sums[i] += in[i * stride];
-}
-
-template <class T>
-void average_forward(const PoolPiece& piece, const Divisors& divisors, const ImageView<const T>& x,
-                     const ImageView<T>& y) {
-  const int64_t stride = piece[2].stride;
-  const auto add = stride == 1 ? add_taps<1, T> : stride == 2 ? add_taps<2, T> : add_taps<0, T>;
-  for_row_parts(piece, y.num_planes(), [&](const RowPart& part) {
-    T sums[RowPart::kColumns], divisor[RowPart::kColumns];
-    std::fill_n(sums, part.columns.size(), T(0));
-    const T* plane = x.plane(part.plane);
-    for_taps(part, [&](int64_t, int64_t d, int64_t h, int64_t w, const Range& outputs) {
-      add(plane + d * x.strides[2] + h * x.strides[3] + w, stride, outputs.size(),
-          sums + (outputs.begin - part.columns.begin));
-    });
-    divisors.write(part, divisor);
-    T* out = y.plane(part.plane) + part.offset(y.strides);
-    for (int64_t i = 0; i < part.columns.size(); ++i) out[i] = sums[i] / divisor[i];
-  });
-}
-
-template <class T>
-void average_backward(const PoolPiece& piece, const Divisors& divisors,
-                      const ImageView<const T>& grad_y, const ImageView<T>& grad_x) {
-  const int64_t stride = piece[2].stride;
-  for_zeroed_planes(grad_x, [&](int64_t plane) {
-    for_row_parts_of_plane(piece, plane, [&](const RowPart& part) {
-      const T* dy = grad_y.plane(plane) + part.offset(grad_y.strides);
-      T shares[RowPart::kColumns], divisor[RowPart::kColumns];
-      divisors.write(part, divisor);
-      for (int64_t i = 0; i < part.columns.size(); ++i) shares[i] = dy[i] / divisor[i];
-      for_taps(part, [&](int64_t, int64_t d, int64_t h, int64_t w, const Range& outputs) {
-        T* dx = grad_x.plane(plane) + d * grad_x.strides[2] + h * grad_x.strides[3] + w;
-        const T* share = shares + (outputs.begin - part.columns.begin);
-        for (int64_t i = 0; i < outputs.size(); ++i) dx[i * stride] += share[i];
-      });
-    });
-  });
-}
 
 class AveragePool final : public Op {
  public:
@@ -118,27 +39,15 @@ class AveragePool final : public Op {
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    const at::Tensor x = read_rows(args.inputs[0].view(needed(0, args.out_box, *args.types)));
-    const PoolPiece piece = geometry_.piece(args.out_box, *args.types);
-    const Divisors divisors(piece, geometry_.options());
-    write_rows(args.output.view(args.out_box), [&](const at::Tensor& y) {
-      AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "average_pool", [&] {
-        average_forward(piece, divisors, ImageView<const scalar_t>(x), ImageView<scalar_t>(y));
-      });
-    });
+    pool_averages(geometry_.piece(args.out_box, *args.types), divisor(),
+                  args.inputs[0].view(needed(0, args.out_box, *args.types)),
+                  args.output.view(args.out_box));
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const at::Tensor grad_y = read_rows(args.grad_output.view(args.out_box));
-    const PoolPiece piece = geometry_.piece(args.out_box, *args.types);
-    const Divisors divisors(piece, geometry_.options());
-    write_rows(args.grad_inputs[0].tensor, [&](const at::Tensor& grad_x) {
-      AT_DISPATCH_FLOATING_TYPES(grad_y.scalar_type(), "average_pool", [&] {
-        average_backward(piece, divisors, ImageView<const scalar_t>(grad_y),
-                         ImageView<scalar_t>(grad_x));
-      });
-    });
+    pool_averages_gradient(geometry_.piece(args.out_box, *args.types), divisor(),
+                           args.grad_output.view(args.out_box), args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -183,6 +92,10 @@ class AveragePool final : public Op {
   }
 
  private:
+  PoolDivisor divisor() const {
+    return {geometry_.options().count_include_pad, geometry_.options().divisor_override};
+  }
+
   PoolGeometry geometry_;
 };
 

@@ -1,89 +1,11 @@
-#include <ATen/Dispatch.h>
-
-#include <limits>
 #include <memory>
-#include <type_traits>
 
+#include "tessera/base/error.h"
 #include "tessera/graph/script.h"
-#include "tessera/ops/pool/pool_loops.h"
+#include "tessera/ops/pool/pool_geometry.h"
 
 namespace tessera {
 namespace {
-
-/// Index of the chosen tap while a row is scanned: as wide as the values, so that both are blended
-/// in the same vector lanes. -1: none yet.
-template <class T>
-using Choice = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-
-/// The first of equal values wins, and a NaN always does: PyTorch's rules.
-template <int64_t kStride, class T>
-void take_larger(const T* in, int64_t stride, int64_t n, Choice<T> tap, T* best,
-                 Choice<T>* choice) {
-  if constexpr (kStride > 0) stride = kStride;
-  for (int64_t i = 0; i < n; ++i) {
-    const T value = in[i * stride];
-    const bool take = (value > best[i]) | (value != value) | (choice[i] < 0);
-    best[i] = take ? value : best[i];
-    choice[i] = take ? tap : choice[i];
-  }
-}
-
-template <class T, class Code>
-void max_pool_forward(const PoolPiece& piece, const ImageView<const T>& x, const ImageView<T>& y,
-                      Code* codes) {
-  const int64_t stride = piece[2].stride;
-  const auto take = stride == 1   ? take_larger<1, T>
-                    : stride == 2 ? take_larger<2, T>
-                                  : take_larger<0, T>;
-  for_row_parts(piece, y.num_planes(), [&](const RowPart& part) {
-    const int64_t columns = part.columns.size();
-    T best[RowPart::kColumns];
-    Choice<T> choice[RowPart::kColumns];
-    std::fill_n(best, columns, -std::numeric_limits<T>::infinity());
-    std::fill_n(choice, columns, Choice<T>{-1});
-    const T* plane = x.plane(part.plane);
-    for_taps(part, [&](int64_t tap, int64_t d, int64_t h, int64_t w, const Range& outputs) {
-      const T* in = plane + d * x.strides[2] + h * x.strides[3] + w;
-      const int64_t first = outputs.begin - part.columns.begin;
-      take(in, stride, outputs.size(), static_cast<Choice<T>>(tap), best + first, choice + first);
-    });
-    std::copy_n(best, columns, y.plane(part.plane) + part.offset(y.strides));
-    std::transform(choice, choice + columns, codes + part.index(),
-                   [](Choice<T> tap) { return static_cast<Code>(tap); });
-  });
-}
-
-/// Distance in memory from a window's first tap to each of its taps.
-std::vector<int64_t> tap_offsets(const PoolPiece& piece, const std::array<int64_t, 5>& strides) {
-  const auto& [depth, height, width] = piece;
-  std::vector<int64_t> offsets;
-  for (int64_t kd = 0; kd < depth.kernel; ++kd)
-    for (int64_t kh = 0; kh < height.kernel; ++kh)
-      for (int64_t kw = 0; kw < width.kernel; ++kw)
-        offsets.push_back(kd * depth.dilation * strides[2] + kh * height.dilation * strides[3] +
-                          kw * width.dilation);
-  return offsets;
-}
-
-template <class T, class Code>
-void max_pool_backward(const PoolPiece& piece, const ImageView<const T>& grad_y, const Code* codes,
-                       const ImageView<T>& grad_x) {
-  const auto& [depth, height, width] = piece;
-  const std::vector<int64_t> offsets = tap_offsets(piece, grad_x.strides);
-  for_zeroed_planes(grad_x, [&](int64_t plane) {
-    for_row_parts_of_plane(piece, plane, [&](const RowPart& part) {
-      const T* dy = grad_y.plane(plane) + part.offset(grad_y.strides);
-      const Code* code = codes + part.index();
-      T* dx = grad_x.plane(plane);
-      // The first tap of the first window, which may lie in the padding.
-      int64_t window = (depth.tap(part.d, 0) - depth.in.begin) * grad_x.strides[2] +
-                       (height.tap(part.h, 0) - height.in.begin) * grad_x.strides[3] +
-                       width.tap(part.columns.begin, 0) - width.in.begin;
-      for (int64_t i = 0; i < part.columns.size(); ++i, window += width.stride)
-        dx[window + offsets[code[i]]] += dy[i];
-    });
-  });
-}
 
 class MaxPool final : public Op {
  public:
@@ -108,24 +30,16 @@ class MaxPool final : public Op {
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    const at::Tensor x = read_rows(args.inputs[0].view(needed(0, args.out_box, *args.types)));
-    const PoolPiece piece = geometry_.piece(args.out_box, *args.types);
-    write_rows(args.output.view(args.out_box), [&](const at::Tensor& y) {
-      dispatch(x, args.saved, [&]<class T>(auto* codes) {
-        max_pool_forward(piece, ImageView<const T>(x), ImageView<T>(y), codes);
-      });
-    });
+    pool_maxima(geometry_.piece(args.out_box, *args.types),
+                args.inputs[0].view(needed(0, args.out_box, *args.types)),
+                args.output.view(args.out_box), args.saved);
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const at::Tensor grad_y = read_rows(args.grad_output.view(args.out_box));
-    const PoolPiece piece = geometry_.piece(args.out_box, *args.types);
-    write_rows(args.grad_inputs[0].tensor, [&](const at::Tensor& grad_x) {
-      dispatch(grad_y, args.saved, [&]<class T>(const auto* codes) {
-        max_pool_backward(piece, ImageView<const T>(grad_y), codes, ImageView<T>(grad_x));
-      });
-    });
+    pool_maxima_gradient(geometry_.piece(args.out_box, *args.types),
+                         args.grad_output.view(args.out_box), args.saved,
+                         args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -149,17 +63,6 @@ class MaxPool final : public Op {
   }
 
  private:
-  /// Calls run.template operator()<scalar type>(pointer to the saved codes).
-  template <class Run>
-  static void dispatch(const at::Tensor& real, const at::Tensor& saved, Run&& run) {
-    AT_DISPATCH_FLOATING_TYPES(real.scalar_type(), "max_pool", [&] {
-      if (saved.scalar_type() == at::kByte)
-        run.template operator()<scalar_t>(saved.data_ptr<uint8_t>());
-      else
-        run.template operator()<scalar_t>(saved.data_ptr<int32_t>());
-    });
-  }
-
   PoolGeometry geometry_;
 };
 

@@ -1,58 +1,14 @@
 #include "tessera/ops/pool/max_unpool.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-
+#include <array>
 #include <memory>
 
 #include "tessera/base/error.h"
 #include "tessera/geometry/divide.h"
-#include "tessera/kernels/cpu/image_view.h"
 #include "tessera/ops/pool/pool_geometry.h"
 
 namespace tessera {
 namespace {
-
-/// Any strides, also along rows.
-template <class T>
-T& element(const ImageView<T>& view, T* plane, int64_t d, int64_t h, int64_t w) {
-  return plane[d * view.strides[2] + h * view.strides[3] + w * view.strides[4]];
-}
-
-/// Where a window has its maximum, along D, H, W.
-using Place = std::array<int64_t, 3>;
-
-/// The first of equal values wins, and a NaN always does: max pooling's rules.
-template <class T>
-Place place_of_maximum(const PoolPiece& piece, const ImageView<const T>& x, const T* plane,
-                       int64_t d, int64_t h, int64_t w) {
-  const auto& [depth, height, width] = piece;
-  const Range taps_d = depth.taps_inside(d), taps_h = height.taps_inside(h),
-              taps_w = width.taps_inside(w);
-  Place place{-1, -1, -1};
-  T best{};
-  for (int64_t kd = taps_d.begin; kd < taps_d.end; ++kd)
-    for (int64_t kh = taps_h.begin; kh < taps_h.end; ++kh)
-      for (int64_t kw = taps_w.begin; kw < taps_w.end; ++kw) {
-        const Place at{depth.tap(d, kd), height.tap(h, kh), width.tap(w, kw)};
-        const T value = element(x, plane, at[0] - depth.in.begin, at[1] - height.in.begin,
-                                at[2] - width.in.begin);
-        if (place[0] >= 0 && !(value > best) && value == value) continue;
-        best = value;
-        place = at;
-      }
-  return place;
-}
-
-/// Calls visit(d, h, w, index in the piece) for the pooled pixels of a plane, in scan order.
-template <class Visit>
-void for_pooled_pixels(const PoolPiece& piece, int64_t plane, Visit&& visit) {
-  const auto& [depth, height, width] = piece;
-  int64_t index = plane * depth.out.size() * height.out.size() * width.out.size();
-  for (int64_t d = depth.out.begin; d < depth.out.end; ++d)
-    for (int64_t h = height.out.begin; h < height.out.end; ++h)
-      for (int64_t w = width.out.begin; w < width.out.end; ++w) visit(d, h, w, index++);
-}
 
 class MaxUnpool final : public Op {
  public:
@@ -87,28 +43,22 @@ class MaxUnpool final : public Op {
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
     const at::Tensor output = args.output.view(args.out_box);
-    output.zero_();
     const Box windows = windows_at(args.out_box, *args.types);
-    if (windows.empty()) return;
-    const PoolPiece piece = geometry_.piece(windows, pooling(*args.types));
-    const at::Tensor values = with_five_axes(args.inputs[0].view(windows));
-    const at::Tensor x = with_five_axes(args.inputs[1].view(needed(1, args.out_box, *args.types)));
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "max_unpool", [&] {
-      place_values<scalar_t>(piece, args.out_box, values, x, with_five_axes(output),
-                             args.saved.data_ptr<int32_t>());
-    });
+    if (windows.empty()) {
+      output.zero_();
+      return;
+    }
+    unpool_maxima(geometry_.piece(windows, pooling(*args.types)), space_of(args.out_box),
+                  args.inputs[0].view(windows),
+                  args.inputs[1].view(needed(1, args.out_box, *args.types)), output, args.saved);
   }
 
   void input_gradient(KernelArgs& args) const override {
-    const at::Tensor& gradient = args.grad_inputs[0].tensor;
     const Box windows = windows_at(args.out_box, *args.types);
-    if (windows.empty() || !gradient.defined()) return;
-    const PoolPiece piece = geometry_.piece(windows, pooling(*args.types));
-    const at::Tensor grad_output = with_five_axes(args.grad_output.view(args.out_box));
-    AT_DISPATCH_FLOATING_TYPES(gradient.scalar_type(), "max_unpool", [&] {
-      collect_gradients<scalar_t>(piece, grad_output, with_five_axes(gradient),
-                                  args.saved.data_ptr<int32_t>());
-    });
+    if (windows.empty() || !args.grad_inputs[0].tensor.defined()) return;
+    unpool_maxima_gradient(geometry_.piece(windows, pooling(*args.types)),
+                           args.grad_output.view(args.out_box), args.saved,
+                           args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -131,6 +81,13 @@ class MaxUnpool final : public Op {
   /// The pooling whose choices are undone.
   static NodeTypes pooling(const NodeTypes& types) { return {{types.inputs[1]}, types.inputs[0]}; }
 
+  /// The ranges of a box along D, H, W.
+  static std::array<Range, 3> space_of(const Box& box) {
+    std::array<Range, 3> space{Range{0, 1}, Range{0, 1}, Range{0, 1}};
+    for (int axis = 2; axis < box.num_axes(); ++axis) space[axis + 3 - box.num_axes()] = box[axis];
+    return space;
+  }
+
   /// The pooled pixels whose windows reach into a box of the output.
   Box windows_at(const Box& out, const NodeTypes& types) const {
     const ValueType& pooled = types.inputs[0];
@@ -144,54 +101,6 @@ class MaxUnpool final : public Op {
       box[axis] = intersect(reading, Range{0, pooled.axes[axis].size});
     }
     return box;
-  }
-
-  template <class T>
-  static void place_values(const PoolPiece& piece, const Box& out, const at::Tensor& values,
-                           const at::Tensor& pooled, const at::Tensor& output, int32_t* places) {
-    const ImageView<const T> y(values), x(pooled);
-    const ImageView<T> target(output);
-    Place first{0, 0, 0}, size{1, 1, 1};
-    for (int axis = 2; axis < out.num_axes(); ++axis) {
-      first[axis + 3 - out.num_axes()] = out[axis].begin;
-      size[axis + 3 - out.num_axes()] = out[axis].size();
-    }
-    at::parallel_for(0, y.num_planes(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane)
-        for_pooled_pixels(piece, plane, [&](int64_t d, int64_t h, int64_t w, int64_t index) {
-          Place at = place_of_maximum(piece, x, x.plane(plane), d, h, w);
-          bool inside = true;
-          for (int axis = 0; axis < 3; ++axis) {
-            at[axis] -= first[axis];
-            inside = inside && at[axis] >= 0 && at[axis] < size[axis];
-          }
-          places[index] =
-              inside ? static_cast<int32_t>((at[0] * size[1] + at[1]) * size[2] + at[2]) : -1;
-          if (!inside) return;
-          element(target, target.plane(plane), at[0], at[1], at[2]) =
-              element(y, y.plane(plane), d - piece[0].out.begin, h - piece[1].out.begin,
-                      w - piece[2].out.begin);
-        });
-    });
-  }
-
-  template <class T>
-  static void collect_gradients(const PoolPiece& piece, const at::Tensor& grad_output,
-                                const at::Tensor& gradient, const int32_t* places) {
-    const ImageView<const T> dy(grad_output);
-    const ImageView<T> dx(gradient);
-    at::parallel_for(0, dx.num_planes(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane)
-        for_pooled_pixels(piece, plane, [&](int64_t d, int64_t h, int64_t w, int64_t index) {
-          const int64_t place = places[index];
-          const int64_t row = place / dy.sizes[4];
-          element(dx, dx.plane(plane), d - piece[0].out.begin, h - piece[1].out.begin,
-                  w - piece[2].out.begin) = place < 0
-                                                ? T(0)
-                                                : element(dy, dy.plane(plane), row / dy.sizes[3],
-                                                          row % dy.sizes[3], place % dy.sizes[4]);
-        });
-    });
   }
 
   PoolGeometry geometry_;

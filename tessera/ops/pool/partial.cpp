@@ -1,13 +1,10 @@
 #include "tessera/ops/pool/partial.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/kernels/cpu/row_sum.h"
 #include "tessera/kernels/scratch.h"
+#include "tessera/kernels/space_sum.h"
 
 namespace tessera {
 namespace {
@@ -55,27 +52,6 @@ at::Tensor slice_cell(at::Tensor tensor, const Box& cell) {
   return tensor;
 }
 
-/// result[n, c] = scale * sum of cell[n, c, ...].
-template <class T>
-void sum_cell(const at::Tensor& cell, double scale, at::Tensor result) {
-  at::Tensor volume = cell;  // [N, C, D, H, W]
-  while (volume.dim() < 5) volume = volume.unsqueeze(2);
-  const auto x = volume.accessor<T, 5>();
-  auto y = result.accessor<T, 2>();
-  const int64_t channels = volume.size(1), cell_size = volume[0][0].numel();
-  const int64_t grain = std::max<int64_t>(1, at::internal::GRAIN_SIZE / cell_size);
-  at::parallel_for(0, volume.size(0) * channels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const auto plane = x[i / channels][i % channels];
-      double sum = 0;
-      for (int64_t d = 0; d < plane.size(0); ++d)
-        for (int64_t h = 0; h < plane.size(1); ++h)
-          sum += sum_row(plane[d][h].data(), plane.size(2), plane.stride(2));
-      y[i / channels][i % channels] = static_cast<T>(scale * sum);
-    }
-  });
-}
-
 /// All axes but the first as one.
 at::Tensor as_matrix(const at::Tensor& tensor, Scratch& scratch) {
   return scratch.contiguous(tensor).flatten(1);
@@ -120,9 +96,7 @@ void PartialSum::forward(KernelArgs& args) const {
       result.zero_();
       continue;
     }
-    const at::Tensor cell = args.inputs[0].view(box);
-    AT_DISPATCH_FLOATING_TYPES(cell.scalar_type(), "partial_sum",
-                               [&] { sum_cell<scalar_t>(cell, scale_, result); });
+    sum_space(args.inputs[0].view(box), scale_, result);
   }
 }
 
@@ -178,7 +152,7 @@ double PartialLinear::elements_moved(const Box& out, const NodeTypes& types) con
 
 /// Matrices of one part after the other: of the cell's pixels, and of its weights.
 ScratchBytes PartialLinear::scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                                     at::ScalarType real) const {
+                                          at::ScalarType real) const {
   const bool forward = phase == Phase::kForward || phase == Phase::kRecompute;
   if (!forward && phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;
   int64_t most = 0;

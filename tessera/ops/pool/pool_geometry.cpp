@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/geometry/divide.h"
 #include "tessera/ops/conv/convolution.h"
 
 namespace tessera {
@@ -49,17 +48,6 @@ void check_axis(const Window& window, int64_t input_size) {
 }
 
 }  // namespace
-
-Range PoolAxis::taps_inside(int64_t output) const {
-  const int64_t first = tap(output, 0);
-  return intersect(Range{0, kernel},
-                   Range{ceil_div(-first, dilation), ceil_div(input_size - first, dilation)});
-}
-
-Range PoolAxis::outputs_inside(int64_t k) const {
-  const int64_t first = tap(0, k);
-  return intersect(out, Range{ceil_div(-first, stride), ceil_div(input_size - first, stride)});
-}
 
 ValueType PoolGeometry::infer_type(const ValueType& input) const {
   const int num_spatial = input.num_spatial(), first = input.first_spatial();

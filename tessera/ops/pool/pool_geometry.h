@@ -1,8 +1,7 @@
 #pragma once
 // What max and average pooling share before anything runs: the types and boxes of their values, and
-// which taps of which windows lie inside the image. Their loops share pool_loops.h.
+// the windows of a piece.
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,29 +9,10 @@
 
 #include "tessera/geometry/window.h"
 #include "tessera/graph/op.h"
+#include "tessera/kernels/pool.h"
 #include "tessera/ops/pool/pooling.h"
 
 namespace tessera {
-
-/// One of the axes D, H, W. Output o has its taps at o * stride - padding + k * dilation.
-struct PoolAxis {
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t dilation = 1;
-  int64_t padding = 0;
-  int64_t input_size = 1;
-  Range out{0, 1};  // outputs of the piece
-  Range in{0, 1};   // inputs that they need, inside the image
-
-  int64_t tap(int64_t output, int64_t k) const { return output * stride - padding + k * dilation; }
-  /// The k whose taps of this output lie inside the image.
-  Range taps_inside(int64_t output) const;
-  /// The outputs of the piece whose tap k lies inside the image.
-  Range outputs_inside(int64_t k) const;
-};
-
-/// A piece of a pooling's output on the axes D, H, W; axes that the value lacks have kernel 1.
-using PoolPiece = std::array<PoolAxis, 3>;
 
 class PoolGeometry {
  public:

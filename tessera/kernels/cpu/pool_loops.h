@@ -3,6 +3,7 @@
 // tap of all its windows at a time, so that the inner loop runs along contiguous memory; backward
 // by planes, because windows of different rows write the same inputs.
 
+#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <cstdint>
 
 #include "tessera/kernels/cpu/image_view.h"
-#include "tessera/ops/pool/pool_geometry.h"
+#include "tessera/kernels/pool.h"
 
 namespace tessera {
 
@@ -96,6 +97,17 @@ void for_taps(const RowPart& part, Visit&& visit) {
               height.tap(part.h, kh) - height.in.begin,
               width.tap(outputs.begin, kw) - width.in.begin, outputs);
       }
+}
+
+/// Calls run.template operator()<scalar type>(pointer to the choices).
+template <class Run>
+void on_choices(const at::Tensor& real, const at::Tensor& choices, Run&& run) {
+  AT_DISPATCH_FLOATING_TYPES(real.scalar_type(), "pool_maxima", [&] {
+    if (choices.scalar_type() == at::kByte)
+      run.template operator()<scalar_t>(choices.data_ptr<uint8_t>());
+    else
+      run.template operator()<scalar_t>(choices.data_ptr<int32_t>());
+  });
 }
 
 }  // namespace tessera

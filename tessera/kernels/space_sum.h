@@ -1,0 +1,12 @@
+#pragma once
+// Sums over space, in float64.
+
+#include <ATen/ATen.h>
+
+namespace tessera {
+
+/// sums[n, c] = scale * Σ x[n, c, ...]. Views of any strides, with 1 to 3 spatial axes and at least
+/// one pixel; in an order that does not depend on the number of threads.
+void sum_space(const at::Tensor& x, double scale, const at::Tensor& sums);
+
+}  // namespace tessera
