@@ -1,4 +1,4 @@
-#include "tessera/kernels/cpu/dense_tiles.h"
+#include "tessera/kernels/dense_tiles.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>

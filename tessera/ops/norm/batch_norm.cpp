@@ -109,8 +109,8 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     const at::Tensor mean = at::empty({std::ssize(moments)}, at::kDouble);
     const at::Tensor unbiased = at::empty({std::ssize(moments)}, at::kDouble);
     for (size_t c = 0; c < moments.size(); ++c) {
-      mean.data_ptr<double>()[c] = moments[c].mean;
-      unbiased.data_ptr<double>()[c] = moments[c].m2 / (moments[c].count - 1);
+      row_numbers(mean)[c] = moments[c].mean;
+      row_numbers(unbiased)[c] = moments[c].m2 / (moments[c].count - 1);
     }
     update_running(args.buffers[0], mean, options_.momentum);
     update_running(args.buffers[1], unbiased, options_.momentum);

@@ -75,8 +75,8 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
     for (int64_t n = 0; n < batch; ++n)
       for (int64_t c = 0; c < channels; ++c) {
         const Moments& of_instance = moments[n * channels + c];
-        means.data_ptr<double>()[c] += of_instance.mean;
-        variances.data_ptr<double>()[c] += of_instance.m2 / (of_instance.count - 1);
+        row_numbers(means)[c] += of_instance.mean;
+        row_numbers(variances)[c] += of_instance.m2 / (of_instance.count - 1);
       }
     update_running(args.buffers[0], means.div_(batch), options_.momentum);
     update_running(args.buffers[1], variances.div_(batch), options_.momentum);

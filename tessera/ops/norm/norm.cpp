@@ -90,17 +90,17 @@ at::Tensor with_one_spatial_axis(const at::Tensor& image) {
 
 std::vector<double> entries(const at::Tensor& vector, const Range& range) {
   const at::Tensor part = vector.narrow(0, range.begin, range.size()).to(at::kDouble).contiguous();
-  const double* data = part.data_ptr<double>();
-  return {data, data + part.numel()};
+  const std::span<double> numbers = row_numbers(part);
+  return {numbers.begin(), numbers.end()};
 }
 
 std::span<double> first_half(const at::Tensor& statistics) {
-  return {statistics.data_ptr<double>(), static_cast<size_t>(statistics.numel() / 2)};
+  return row_numbers(statistics).first(static_cast<size_t>(statistics.numel() / 2));
 }
 
 std::span<double> second_half(const at::Tensor& statistics) {
   const size_t half = static_cast<size_t>(statistics.numel() / 2);
-  return {statistics.data_ptr<double>() + half, half};
+  return row_numbers(statistics).subspan(half, half);
 }
 
 }  // namespace tessera

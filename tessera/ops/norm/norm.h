@@ -12,6 +12,7 @@
 
 #include "tessera/graph/graph.h"
 #include "tessera/kernels/norm.h"
+#include "tessera/kernels/row_numbers.h"
 
 namespace tessera {
 

@@ -59,7 +59,7 @@ double SampleNorm::flops(const Box& out, const NodeTypes&) const {
 
 /// Where each element has a weight: the gradient times the weights, or the normalised input.
 ScratchBytes SampleNorm::scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
-                                  at::ScalarType real) const {
+                                       at::ScalarType real) const {
   const bool backward = phase == Phase::kPieceGradStatistics || phase == Phase::kInputGradient ||
                         phase == Phase::kWeightGradient;
   return backward && affine_ == Affine::kElement ? Scratch::bytes_of(out.volume(), real) : 0;
@@ -141,8 +141,8 @@ void SampleNorm::sum_gradients(const KernelArgs& args, const at::Tensor& sums) c
   plane_gradient_sums(args.inputs[0].view(args.out_box), gradient_after_norm(args), norm, dy,
                       dy_xhat);
   const Cells cells = cells_of(args.types->output);
-  double* of_cells = sums.data_ptr<double>();
-  double* of_channels = of_cells + 2 * cells.total();
+  const std::span<double> of_cells = row_numbers(sums);
+  const std::span<double> of_channels = of_cells.subspan(2 * cells.total());
   const int64_t channels = args.types->output.channels();
   cells.for_planes(args.out_box, [&](size_t plane, int64_t cell, int64_t channel) {
     of_cells[cell] += norm.weight[plane] * dy[plane];
@@ -162,7 +162,7 @@ void SampleNorm::input_gradient(KernelArgs& args) const {
   const PlaneNorm norm = plane_norm(args);
   std::vector<double> mean_dxhat(norm.mean.size()), mean_dxhat_xhat(norm.mean.size());
   const Cells cells = cells_of(args.types->output);
-  const double* sums = args.merged_grad_statistics.data_ptr<double>();
+  const std::span<double> sums = row_numbers(args.merged_grad_statistics);
   cells.for_planes(args.out_box, [&](size_t plane, int64_t cell, int64_t) {
     mean_dxhat[plane] = sums[cell] / cells.count();
     mean_dxhat_xhat[plane] = sums[cells.total() + cell] / cells.count();

@@ -1,14 +1,12 @@
 #include "tessera/ops/pointwise/dropout.h"
 
-#include <ATen/Dispatch.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "tessera/base/error.h"
 #include "tessera/base/random.h"
 #include "tessera/graph/script.h"
-#include "tessera/kernels/cpu/rows.h"
+#include "tessera/kernels/dropout.h"
 
 namespace tessera {
 namespace {
@@ -18,12 +16,6 @@ constexpr double kSeluLimit = 1.7580993408473766;
 
 using DropUnit = DropoutOptions::Unit;
 using DropForm = DropoutOptions::Form;
-
-/// What becomes of an element: x * factor + offset.
-struct Fate {
-  double factor = 0;
-  double offset = 0;
-};
 
 Fate fate_of_kept(const DropoutOptions& options) {
   const double p = options.probability;
@@ -82,12 +74,15 @@ class Dropout : public Op {
     const RandomKey key = mask_key(args.seed, *args.name, args.step);
     Shape shape = x.sizes().vec();
     std::fill(shape.begin() + num_drawn_axes(x.dim()), shape.end(), 1);
-    at::Tensor factor = at::empty(shape, at::kDouble), offset = at::empty(shape, at::kDouble);
+    const at::Tensor factor = at::empty(shape, at::kDouble), offset = at::empty(shape, at::kDouble);
+    const at::Tensor flat_factor = factor.view({-1}), flat_offset = offset.view({-1});
+    auto factors = flat_factor.accessor<double, 1>();
+    auto offsets = flat_offset.accessor<double, 1>();
     for (int64_t i = 0; i < factor.numel(); ++i) {
       const Fate& fate =
           key.uniform(static_cast<uint64_t>(i)) >= options_.probability ? kept_ : dropped_;
-      factor.data_ptr<double>()[i] = fate.factor;
-      offset.data_ptr<double>()[i] = fate.offset;
+      factors[i] = fate.factor;
+      offsets[i] = fate.offset;
     }
     const at::Tensor scaled = x * factor.to(x.scalar_type());
     return options_.form == DropForm::kZeros ? scaled : scaled + offset.to(x.scalar_type());
@@ -126,32 +121,11 @@ class Dropout : public Op {
   void apply_mask(const KernelArgs& args, const at::Tensor& from, const at::Tensor& to,
                   const Fate& kept, const Fate& dropped) const {
     const Box& box = args.out_box;
-    const Shape strides = draw_strides(args.types->output.shape());
-    const RandomKey key = mask_key(args.seed, *args.name, args.step);
-    int64_t first_index = 0;
+    DropoutMask mask{mask_key(args.seed, *args.name, args.step), options_.probability, 0,
+                     draw_strides(args.types->output.shape())};
     for (int axis = 0; axis < box.num_axes(); ++axis)
-      first_index += box[axis].begin * strides[axis];
-    AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "dropout", [&] {
-      const scalar_t factors[] = {static_cast<scalar_t>(dropped.factor),
-                                  static_cast<scalar_t>(kept.factor)};
-      const scalar_t offsets[] = {static_cast<scalar_t>(dropped.offset),
-                                  static_cast<scalar_t>(kept.offset)};
-      const scalar_t* source = from.data_ptr<scalar_t>();
-      scalar_t* target = to.data_ptr<scalar_t>();
-      const int64_t row_size = from.sizes().back();
-      const int64_t source_stride = from.strides().back(), target_stride = to.strides().back();
-      parallel_rows(from.sizes(), [&](int64_t, const RowIndex& row) {
-        const scalar_t* x = source + row_offset(row, from.strides());
-        scalar_t* y = target + row_offset(row, to.strides());
-        const int64_t row_index = first_index + row_offset(row, strides);
-        for (int64_t i = 0; i < row_size; ++i) {
-          const auto index = static_cast<uint64_t>(row_index + i * strides.back());
-          const bool stays = key.uniform(index) >= options_.probability;
-          // An index instead of a branch, which would be mispredicted.
-          y[i * target_stride] = x[i * source_stride] * factors[stays] + offsets[stays];
-        }
-      });
-    });
+      mask.first_index += box[axis].begin * mask.strides[axis];
+    apply_dropout(mask, kept, dropped, from, to);
   }
 
   DropoutOptions options_;

@@ -5,7 +5,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
-#include "tessera/kernels/cpu/dense_tiles.h"
+#include "tessera/kernels/dense_tiles.h"
 
 namespace tessera {
 namespace {

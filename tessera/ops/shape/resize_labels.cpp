@@ -3,7 +3,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
 #include "tessera/geometry/window.h"
-#include "tessera/kernels/cpu/rows.h"
+#include "tessera/kernels/pick_labels.h"
 
 namespace tessera {
 namespace {
@@ -47,17 +47,8 @@ class ResizeLabels final : public Op {
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    const at::Tensor from = args.inputs[0].view(needed(0, args.out_box, *args.types));
-    const at::Tensor to = args.output.view(args.out_box);
-    const std::vector<std::vector<int64_t>> offsets = source_offsets(args, from.strides());
-    const std::vector<int64_t>& columns = offsets.back();
-    parallel_rows(to.sizes(), [&](int64_t, const RowIndex& row) {
-      const int64_t* source = from.data_ptr<int64_t>();
-      for (size_t axis = 0; axis + 1 < offsets.size(); ++axis) source += offsets[axis][row[axis]];
-      int64_t* target = to.data_ptr<int64_t>() + row_offset(row, to.strides());
-      for (size_t i = 0; i < columns.size(); ++i, target += to.strides().back())
-        *target = source[columns[i]];
-    });
+    pick_labels(args.inputs[0].view(needed(0, args.out_box, *args.types)), places(args),
+                args.output.view(args.out_box));
   }
 
   void input_gradient(KernelArgs&) const override {}
@@ -73,18 +64,17 @@ class ResizeLabels final : public Op {
   }
 
  private:
-  /// For each axis and position in the piece, where its label lies in a view of the needed box.
-  std::vector<std::vector<int64_t>> source_offsets(const KernelArgs& args,
-                                                   at::IntArrayRef strides) const {
+  /// For each axis and position in the piece, where its label lies in the needed box.
+  std::vector<std::vector<int64_t>> places(const KernelArgs& args) const {
     const Box& out = args.out_box;
     const Box reads = needed(0, out, *args.types);
-    std::vector<std::vector<int64_t>> offsets(out.num_axes());
+    std::vector<std::vector<int64_t>> places(out.num_axes());
     for (int axis = 0; axis < out.num_axes(); ++axis)
       for (int64_t o = out[axis].begin; o < out[axis].end; ++o) {
         const int64_t source = axis == 0 ? o : along(axis, *args.types).source(o).first();
-        offsets[axis].push_back((source - reads[axis].begin) * strides[axis]);
+        places[axis].push_back(source - reads[axis].begin);
       }
-    return offsets;
+    return places;
   }
 
   static Interpolation along(int axis, const NodeTypes& types) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <regex>
 #include <sstream>
 
@@ -61,8 +62,12 @@ RoomPlan parse_rooms(const std::string& markdown) {
   return plan;
 }
 
-std::vector<std::string> violations(const std::string& root, const RoomPlan& plan) {
-  static const std::regex include(R"(^\s*#include\s+[<"]([^>"]+)[>"])");
+namespace {
+
+/// Calls visit(file, line) for all lines of all sources below root/tessera, and gives what visits
+/// gave, sorted, without what is empty.
+template <class Visit>
+std::vector<std::string> complaints(const std::string& root, Visit&& visit) {
   std::vector<std::string> found;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / "tessera")) {
     const std::string file = fs::relative(entry.path(), root).generic_string();
@@ -70,12 +75,37 @@ std::vector<std::string> violations(const std::string& root, const RoomPlan& pla
     if ((ending != ".h" && ending != ".cpp" && ending != ".cu") || room_of(file).empty()) continue;
     std::ifstream text(entry.path());
     for (std::string line; std::getline(text, line);)
-      if (std::smatch match; std::regex_search(line, match, include))
-        if (const std::string wrong = complaint(file, match[1], plan); !wrong.empty())
-          found.push_back(wrong);
+      if (const std::string wrong = visit(file, line); !wrong.empty()) found.push_back(wrong);
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+}  // namespace
+
+std::vector<std::string> violations(const std::string& root, const RoomPlan& plan) {
+  static const std::regex include(R"(^\s*#include\s+[<"]([^>"]+)[>"])");
+  return complaints(root, [&](const std::string& file, const std::string& line) {
+    std::smatch match;
+    return std::regex_search(line, match, include) ? complaint(file, match[1], plan)
+                                                   : std::string();
+  });
+}
+
+std::vector<std::string> device_code(const std::string& root) {
+  const auto has_any = [](const std::string& line, std::initializer_list<const char*> words) {
+    return std::ranges::any_of(
+        words, [&](const char* word) { return line.find(word) != std::string::npos; });
+  };
+  return complaints(root, [&](const std::string& file, const std::string& line) {
+    const std::string room = room_of(file);
+    const bool names_device =
+        room != "kernels" &&
+        has_any(line, {"#include \"tessera/kernels/cpu/", "#include \"tessera/kernels/cuda/"});
+    const bool is_loop =
+        room == "ops" && has_any(line, {"data_ptr", "parallel_for", "AT_DISPATCH"});
+    return names_device || is_loop ? fmt::format("{}: {}", file, line) : std::string();
+  });
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
-// Which room (a folder of tessera/) includes which, and what docs/architecture.md allows.
+// Which room (a folder of tessera/) includes which, and what docs/architecture.md allows; and where
+// loops over raw numbers may stand.
 
 #include <map>
 #include <set>
@@ -21,5 +22,9 @@ RoomPlan parse_rooms(const std::string& markdown);
 
 /// One line for each include below `root`/tessera that the plan does not allow.
 std::vector<std::string> violations(const std::string& root, const RoomPlan& plan);
+
+/// One line for each place below `root`/tessera where code of a device stands or is named outside
+/// of kernels/: includes of kernels/cpu or kernels/cuda, and operators with loops over raw numbers.
+std::vector<std::string> device_code(const std::string& root);
 
 }  // namespace tessera

@@ -22,6 +22,28 @@ TEST(Rooms, AreAllThere) {
     EXPECT_TRUE(std::filesystem::is_directory(TESSERA_SOURCE "/tessera/" + room)) << room;
 }
 
+TEST(Kernels, AreTheOnlyPlaceForLoopsOverNumbers) {
+  EXPECT_EQ(device_code(TESSERA_SOURCE), std::vector<std::string>());
+}
+
+TEST(Kernels, ALoopInAnOperatorIsFound) {
+  const ScratchFolder root;
+  const auto write = [&](const std::string& path, const std::string& line) {
+    const std::string file = root.file("tessera/" + path);
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    write_bytes(file, line + "\n");
+  };
+  write("kernels/cpu/pool.cpp", "const float* x = tensor.data_ptr<float>();");
+  write("ops/pool/pool.cpp", "pool_maxima(piece, x, y, choices);");
+  EXPECT_EQ(device_code(root.path()), std::vector<std::string>());
+  write("ops/pool/raw.cpp", "const float* x = tensor.data_ptr<float>();");
+  write("train/near.cpp", "#include \"tessera/kernels/cpu/rows.h\"");
+  EXPECT_EQ(device_code(root.path()),
+            (std::vector<std::string>{
+                "tessera/ops/pool/raw.cpp: const float* x = tensor.data_ptr<float>();",
+                "tessera/train/near.cpp: #include \"tessera/kernels/cpu/rows.h\""}));
+}
+
 /// A tree with one file for each pair of path and include.
 std::vector<std::string> violations_of(
     const std::string& rooms, const std::vector<std::pair<std::string, std::string>>& files) {

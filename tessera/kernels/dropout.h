@@ -1,0 +1,32 @@
+#pragma once
+// Random masks as functions of the position in the whole value: any piece draws the same fates.
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/base/random.h"
+
+namespace tessera {
+
+/// What becomes of an element: x * factor + offset.
+struct Fate {
+  double factor = 0;
+  double offset = 0;
+};
+
+struct DropoutMask {
+  RandomKey key;
+  double probability = 0;  // of being dropped
+  /// The index of an element's draw: this for the piece's first element, and `strides` along the
+  /// axes.
+  int64_t first_index = 0;
+  std::vector<int64_t> strides;
+};
+
+/// Views of one shape, of any strides.
+void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& dropped,
+                   const at::Tensor& from, const at::Tensor& to);
+
+}  // namespace tessera
