@@ -3,6 +3,11 @@
 namespace tessera {
 namespace {
 
+/// Products, which hide a round of a reduction.
+bool takes_long(const Node& node) {
+  return !node.inputs.empty() && node.op->input_access(0) == InputAccess::kDense;
+}
+
 /// The entry of a piece or need; -1 where there was none.
 BufferId& entry(std::map<int, BufferId>& buffers, int key) {
   return buffers.try_emplace(key, -1).first->second;
@@ -44,6 +49,7 @@ void GradientWriter::backward(NodeId id, int m, bool with_weights) {
   }
   statistics(id, m);
   input_gradient(id, m);
+  if (takes_long(node)) buckets_.ran(id, m);
   if (with_weights || node.op->weight_gradient_from_statistics()) weight_gradient(id, m);
 }
 
@@ -115,6 +121,7 @@ void GradientWriter::weight_gradient(NodeId id, int m) {
           {Role::kGradWeight, static_cast<int>(i), buckets_.gradient(node.parameters[i])});
     writer_.append(std::move(run));
   }
+  if (takes_long(node)) buckets_.ran(id, m);
   buckets_.contributed(node);
 }
 
