@@ -8,6 +8,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/bench/gather_trace.h"
+#include "tessera/comm/borrowed.h"
 #include "tessera/data/noise.h"
 #include "tessera/optim/optimiser.h"
 #include "tessera/report/task_events.h"
@@ -97,19 +98,72 @@ StepContext step_context(RankSession& session, const BenchOptions& options, Opti
   return context;
 }
 
-/// Milliseconds of each timed step on this rank.
-std::vector<double> time_steps(RankSession& session, StepContext context,
-                               const BenchOptions& options, TransportCounters* before) {
-  std::vector<double> durations;
+/// What the timed steps of this rank took, and what they sent and waited for.
+struct TimedSteps {
+  std::vector<double> milliseconds;
+  TransportCounters traffic;
+  DelayCounters delayed;
+};
+
+/// Counts what happens from its making to its end.
+class Traffic {
+ public:
+  Traffic(const RankSession& session, const DelayCounters& delayed)
+      : session_(session),
+        delayed_(delayed),
+        traffic_before_(session.counters()),
+        delayed_before_(delayed) {}
+
+  void add_to(TimedSteps* steps) const {
+    const TransportCounters& now = session_.counters();
+    steps->traffic.messages += now.messages - traffic_before_.messages;
+    steps->traffic.bytes_sent += now.bytes_sent - traffic_before_.bytes_sent;
+    steps->traffic.blocked_seconds += now.blocked_seconds - traffic_before_.blocked_seconds;
+    steps->delayed.transfer_seconds += delayed_.transfer_seconds - delayed_before_.transfer_seconds;
+    steps->delayed.exposed_seconds += delayed_.exposed_seconds - delayed_before_.exposed_seconds;
+  }
+
+ private:
+  const RankSession& session_;
+  const DelayCounters& delayed_;
+  const TransportCounters traffic_before_;
+  const DelayCounters delayed_before_;
+};
+
+TimedSteps time_steps(RankSession& session, StepContext context, const BenchOptions& options,
+                      const DelayCounters& delayed) {
+  TimedSteps steps;
   for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
     barrier(session.transport(), session.everyone());
-    if (i == options.warmup) *before = session.counters();
+    const Traffic traffic(session, delayed);
     const double start = now_ms();
     context.step = i;
     session.executor().run(context);
-    if (i >= options.warmup) durations.push_back(now_ms() - start);
+    if (i < options.warmup) continue;
+    steps.milliseconds.push_back(now_ms() - start);
+    traffic.add_to(&steps);
   }
-  return durations;
+  return steps;
+}
+
+RankMeasurement measurement_of(RankSession& session, const TimedSteps& steps) {
+  const int64_t count = std::ssize(steps.milliseconds);
+  const auto mean_ms = [&](double seconds) { return 1000 * seconds / static_cast<double>(count); };
+  const MemoryCounters& memory = session.executor().memory();
+  RankMeasurement measured;
+  measured.peak_value_bytes = memory.peak_value_bytes;
+  measured.arena_bytes = memory.arena_bytes;
+  measured.workspace_bytes = memory.peak_workspace_bytes;
+  measured.reduction_bytes = memory.reduction_bytes;
+  measured.scratch_bytes = memory.scratch_bytes;
+  measured.parameter_bytes = session.parameters().bytes();
+  measured.bytes_sent = steps.traffic.bytes_sent / count;
+  measured.messages = steps.traffic.messages / count;
+  measured.blocked_ms = mean_ms(steps.traffic.blocked_seconds);
+  measured.transfer_ms = mean_ms(steps.delayed.transfer_seconds);
+  measured.exposed_ms = mean_ms(steps.delayed.exposed_seconds);
+  measured.peak_rss_bytes = peak_rss_bytes();
+  return measured;
 }
 
 /// One more step; all ranks' clocks start together, as far as messages can tell.
@@ -126,6 +180,16 @@ std::vector<TraceEvent> trace_step(RankSession& session, const Graph& graph, Ste
 
 }  // namespace
 
+std::optional<double> BenchReport::hidden_share() const {
+  double transfer = 0, exposed = 0;
+  for (const RankMeasurement& rank : per_rank) {
+    transfer += rank.transfer_ms;
+    exposed += rank.exposed_ms;
+  }
+  if (transfer == 0) return std::nullopt;
+  return 1 - exposed / transfer;
+}
+
 LowerOptions timed_step(const BenchOptions& options) {
   LowerOptions lowering;
   lowering.step = options.update ? StepKind::kTrain : StepKind::kGradient;
@@ -139,32 +203,24 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   if (options.iterations < 1 || options.warmup < 0)
     throw_error<InvalidInput>("[benchmark] {} steps after {}; use at least 1 after at least 0",
                               options.iterations, options.warmup);
-  RankSession session(lowering, transport, {options.real, options.seed, options.threads});
+  DelayCounters delayed;
+  std::unique_ptr<Transport> slow;
+  if (options.delay)
+    slow = delaying(std::make_unique<BorrowedTransport>(transport), *options.delay, &delayed);
+  RankSession session(lowering, slow ? *slow : transport,
+                      {options.real, options.seed, options.threads});
   const std::unique_ptr<Optimiser> optimiser = sgd({});
   optimiser->keep_state_in(session.parameters().states());
   NoiseCache noise(lowering.graph(), options.seed);
   const StepContext context = step_context(session, options, *optimiser, noise);
-  TransportCounters before;
-  const std::vector<double> own = time_steps(session, context, options, &before);
-  const TransportCounters after = session.counters();
-
-  RankMeasurement measured;
-  measured.peak_value_bytes = session.executor().memory().peak_value_bytes;
-  measured.arena_bytes = session.executor().memory().arena_bytes;
-  measured.workspace_bytes = session.executor().memory().peak_workspace_bytes;
-  measured.reduction_bytes = session.executor().memory().reduction_bytes;
-  measured.scratch_bytes = session.executor().memory().scratch_bytes;
-  measured.parameter_bytes = session.parameters().bytes();
-  measured.bytes_sent = (after.bytes_sent - before.bytes_sent) / options.iterations;
-  measured.messages = (after.messages - before.messages) / options.iterations;
-  measured.blocked_ms = 1000 * (after.blocked_seconds - before.blocked_seconds) /
-                        static_cast<double>(options.iterations);
-  measured.peak_rss_bytes = peak_rss_bytes();
+  const TimedSteps steps = time_steps(session, context, options, delayed);
+  const std::vector<double>& own = steps.milliseconds;
 
   BenchReport report;
   report.ranks = lowering.num_ranks();
   report.loss = session.executor().loss();
-  report.per_rank = gather_blocks(session, std::vector<RankMeasurement>{measured});
+  report.per_rank =
+      gather_blocks(session, std::vector<RankMeasurement>{measurement_of(session, steps)});
   report.cpus = gather_cpus(session);
   const std::vector<double> all = gather_blocks(session, own);
   std::vector<double> slowest(own.size(), 0);

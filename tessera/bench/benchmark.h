@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/comm/decorators.h"
 #include "tessera/comm/transport.h"
 #include "tessera/lower/lower.h"
 #include "tessera/report/trace_recorder.h"
@@ -21,6 +22,7 @@ struct BenchOptions {
   int threads = 1;                             // per rank
   bool update = false;                         // time an SGD step too
   std::optional<TraceRecorder::Detail> trace;  // record one more step
+  std::optional<Delay> delay;                  // pretend that messages take this long
   double timeout_seconds = 600;
 };
 
@@ -31,9 +33,12 @@ struct RankMeasurement {
   int64_t scratch_bytes = 0;    // of those, what kernels had for themselves
   int64_t parameter_bytes = 0;  // values, buffers, gradients and the optimiser's state
   int64_t workspace_bytes = 0;
-  int64_t bytes_sent = 0;      // per step
-  int64_t messages = 0;        // per step
-  double blocked_ms = 0;       // per step, mean: waiting for messages
+  int64_t bytes_sent = 0;  // per step
+  int64_t messages = 0;    // per step
+  double blocked_ms = 0;   // per step, mean: waiting for messages
+  // With a delay, per step, mean:
+  double transfer_ms = 0;      // what it makes messages take
+  double exposed_ms = 0;       // ... of that, what was left when the rank waited (decorators.h)
   int64_t peak_rss_bytes = 0;  // of the rank's process; ranks that are threads share it
 };
 
@@ -47,6 +52,10 @@ struct BenchReport {
   std::vector<std::string> cpus;        // on which each rank's threads may run: "0-3"
   std::vector<TraceEvent> trace;        // of all ranks, where asked for
   std::vector<std::string> rank_names;  // of the trace
+
+  /// The part of the time of all messages that passes while ranks work; none without a delay, or
+  /// without messages.
+  std::optional<double> hidden_share() const;
 };
 
 /// How the timed step is lowered.

@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/standard_streams.h"
 #include "tessera/base/text.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
-
 #include "tessera/files/json.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/run.h"
@@ -25,7 +28,28 @@ struct Options {
   bool update = false;
   bool baseline = false;
   std::string trace_file;
+  std::string delay;  // empty: none
 };
+
+/// "200" or "200,1GB".
+Delay parse_delay(const std::string& text) {
+  constexpr double kMostMicroseconds = 1e9;
+  const std::string latency = text.substr(0, text.find(','));
+  double microseconds = -1;
+  const auto [end, error] =
+      std::from_chars(latency.data(), latency.data() + latency.size(), microseconds);
+  if (error != std::errc() || end != latency.data() + latency.size() ||
+      !(microseconds >= 0 && microseconds <= kMostMicroseconds))
+    throw_error<InvalidInput>(
+        "[--delay] \"{}\": give 0 to 1000000000 microseconds, and bytes a second where they count, "
+        "such as 200 or 200,1GB",
+        text);
+  Delay delay{std::chrono::microseconds(std::llround(microseconds)), 0};
+  if (latency.size() == text.size()) return delay;
+  delay.bytes_per_second =
+      static_cast<double>(parse_bytes(text.substr(latency.size() + 1), "--delay"));
+  return delay;
+}
 
 /// One field of all ranks, as a JSON list.
 template <class Field>
@@ -61,6 +85,11 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"blocked_ms", per_rank(report, [](const Rank& r) { return r.blocked_ms; })},
       {"cpus", report.cpus},
       {"loss", report.loss}};
+  if (const std::optional<double> hidden = report.hidden_share()) {
+    json["transfer_ms"] = per_rank(report, [](const Rank& r) { return r.transfer_ms; });
+    json["exposed_ms"] = per_rank(report, [](const Rank& r) { return r.exposed_ms; });
+    json["hidden_share"] = *hidden;
+  }
   if (baseline.median_ms > 0) {
     json["one_rank_median_ms"] = baseline.median_ms;
     json["efficiency"] = baseline.efficiency;
@@ -75,6 +104,12 @@ void print_cpus(const std::vector<std::string>& of_ranks) {
   print_out("on CPUs {}\n", alike ? of_ranks.front() : joined(of_ranks, " | "));
 }
 
+double mean_transfer_ms(const BenchReport& report) {
+  double total = 0;
+  for (const RankMeasurement& rank : report.per_rank) total += rank.transfer_ms;
+  return total / static_cast<double>(report.per_rank.size());
+}
+
 void print_table(const BenchReport& report, const Job& job, const Options& options,
                  const Baseline& baseline) {
   print_out("{} on {} ({}), {}, {} each\n", job.model.name, counted(report.ranks, "worker"),
@@ -85,6 +120,9 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
     print_out("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
               baseline.median_ms / report.median_ms, baseline.efficiency);
   print_cpus(report.cpus);
+  if (const std::optional<double> hidden = report.hidden_share())
+    print_out("messages take {:.1f} ms a step (mean of the workers), {:.0f} % of it hidden\n",
+              mean_transfer_ms(report), 100 * *hidden);
   print_out("peak resident set of rank 0's process {}\n\n",
             format_bytes(report.per_rank[0].peak_rss_bytes));
   print_out("{:>4}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {:>10}\n", "rank",
@@ -109,13 +147,15 @@ Baseline measure_baseline(const Job& job, const BenchOptions& bench, const Bench
   one.threads = job.launch.threads;
   one.timeout_seconds = job.launch.timeout_seconds;
   one.trace = {};
+  one.delay = {};
   const double median_ms = benchmark(job.graph(), one).median_ms;
   return {median_ms, median_ms / (report.median_ms * report.ranks)};
 }
 
 int run(const Options& options) {
-  const Job job = resolve_job(options.config.read());
   BenchOptions bench;
+  if (!options.delay.empty()) bench.delay = parse_delay(options.delay);
+  const Job job = resolve_job(options.config.read());
   bench.warmup = options.warmup;
   bench.iterations = options.iterations;
   bench.update = options.update;
@@ -155,6 +195,14 @@ void add_bench(CLI::App& app, int* exit_code) {
   command
       ->add_flag("--baseline", options->baseline,
                  "also time one worker, with as many threads as each has, for the efficiency")
+      ->group("Run");
+  command
+      ->add_option(
+          "--delay", options->delay,
+          "pretend a network, and report which share of the time of its messages is hidden "
+          "behind work: microseconds that every batch of messages takes, and bytes a "
+          "second, such as 200 or 200,1GB")
+      ->type_name("US[,BYTES]")
       ->group("Run");
   command
       ->add_option("--trace", options->trace_file,

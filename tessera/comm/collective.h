@@ -42,6 +42,9 @@ class Collective {
  public:
   virtual ~Collective() = default;
 
+  /// Waits for one round of messages and posts the next, if there is one. All members call it as
+  /// often, or none: where a transport has no rounds, nothing is done. Throws as finish() does.
+  virtual void advance() {}
   /// Once. Throws what Transport::finish() throws.
   virtual void finish() = 0;
 };

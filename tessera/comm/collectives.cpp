@@ -37,6 +37,10 @@ AllReduce::AllReduce(Transport& transport, const Members& members, void* data, i
   started_ = transport.start_all_reduce({members, own, data, count, type, scratch}, transport);
 }
 
+void AllReduce::advance() {
+  if (started_) started_->advance();
+}
+
 void AllReduce::finish() { finish_started(started_); }
 
 AllGather::AllGather(Transport& transport, const Members& members,

@@ -32,6 +32,9 @@ class AllReduce {
   AllReduce(Transport& transport, const Members& members, void* data, int64_t count, SumType type,
             void* scratch = nullptr);
 
+  /// Waits for a round of messages and posts the next, if there is one, so that work after it hides
+  /// that. All members call it as often. Throws what the transport throws.
+  void advance();
   /// Throws what the transport throws; once only.
   void finish();
 

@@ -25,9 +25,19 @@ struct Delay {
   double bytes_per_second = 0;           // 0: no limit
 };
 
-/// A batch cannot finish before latency + (its largest direction's bytes) / bandwidth have passed
-/// since its start: what overlap can hide, it hides. Messages to oneself cost nothing.
-std::unique_ptr<Transport> delaying(std::unique_ptr<Transport> inner, Delay delay);
+struct DelayCounters {
+  double transfer_seconds = 0;  // of all finished batches: what the delay makes them take
+  double exposed_seconds = 0;   // of that, what was left when this rank waited for a batch
+};
+
+/// A batch moves in latency + (its largest direction's bytes) / bandwidth, counted from the moment
+/// at which this rank and those that it receives from have posted: what overlap can hide, it hides.
+/// The wait for peers that post late is none of it. Messages to oneself cost nothing. Ranks tell
+/// each other when they posted, by a clock that those of one machine share, in messages of 8 bytes
+/// beside the others; so all ranks of a world are delayed, or none. `counters` outlives the
+/// transport; null: nobody wants to know.
+std::unique_ptr<Transport> delaying(std::unique_ptr<Transport> inner, Delay delay,
+                                    DelayCounters* counters = nullptr);
 
 enum class Failure { kThrow, kStall };
 

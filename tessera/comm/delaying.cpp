@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <unordered_map>
 
@@ -11,28 +12,65 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// When a batch was started here, and at its peers: their clocks come with their messages.
+struct Stamps {
+  int64_t own = 0;
+  std::vector<int64_t> peers;
+
+  explicit Stamps(size_t receives) : own(now()), peers(receives, own) {}
+  static int64_t now() { return Clock::now().time_since_epoch().count(); }
+};
+
 class DelayingTransport : public ForwardingTransport {
  public:
-  DelayingTransport(std::unique_ptr<Transport> inner, Delay delay)
-      : ForwardingTransport(std::move(inner)), delay_(delay) {}
+  DelayingTransport(std::unique_ptr<Transport> inner, Delay delay, DelayCounters* counters)
+      : ForwardingTransport(std::move(inner)), delay_(delay), counters_(counters) {}
 
   Ticket start(const Batch& batch) override {
-    const Clock::time_point begin = Clock::now();
-    const Ticket ticket = inner_->start(batch);
-    ready_[ticket] = begin + cost(batch);
+    Delayed delayed{std::make_unique<Stamps>(batch.receives.size()), cost(batch)};
+    Batch stamped = batch;
+    for (const Send& send : batch.sends)
+      stamped.sends.push_back({send.to, &delayed.stamps->own, sizeof(int64_t)});
+    for (size_t i = 0; i < batch.receives.size(); ++i)
+      stamped.receives.push_back(
+          {batch.receives[i].from, &delayed.stamps->peers[i], sizeof(int64_t)});
+    const Ticket ticket = inner_->start(stamped);
+    delayed_[ticket] = std::move(delayed);
     return ticket;
   }
 
   // First the real wait, which notices a failed peer, then what is left of the pretended one.
   void finish(Ticket ticket) override {
+    const auto found = delayed_.find(ticket);
+    const Delayed delayed = std::move(found->second);
+    delayed_.erase(found);
     inner_->finish(ticket);
-    const auto found = ready_.find(ticket);
-    const Clock::time_point ready = found->second;
-    ready_.erase(found);
+    const Clock::time_point now = Clock::now();
+    const Clock::time_point ready = posted_by_all(*delayed.stamps, now) + delayed.cost;
+    if (counters_ != nullptr) {
+      counters_->transfer_seconds += seconds(delayed.cost);
+      counters_->exposed_seconds += seconds(std::max(ready - now, Clock::duration::zero()));
+    }
     std::this_thread::sleep_until(ready);
   }
 
  private:
+  struct Delayed {
+    std::unique_ptr<Stamps> stamps;  // where messages find them
+    Clock::duration cost{};
+  };
+
+  static double seconds(Clock::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+  }
+
+  /// Never later than `now`, at which all messages have moved, whatever the clocks of others say.
+  static Clock::time_point posted_by_all(const Stamps& stamps, Clock::time_point now) {
+    int64_t latest = stamps.own;
+    for (int64_t peer : stamps.peers) latest = std::max(latest, peer);
+    return std::min(now, Clock::time_point(Clock::duration(latest)));
+  }
+
   Clock::duration cost(const Batch& batch) const {
     int64_t num_crossing = 0, sent_bytes = 0, received_bytes = 0;
     for (const Send& send : batch.sends) {
@@ -54,16 +92,18 @@ class DelayingTransport : public ForwardingTransport {
   }
 
   Delay delay_;
-  std::unordered_map<Ticket, Clock::time_point> ready_;
+  DelayCounters* counters_;
+  std::unordered_map<Ticket, Delayed> delayed_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> delaying(std::unique_ptr<Transport> inner, Delay delay) {
+std::unique_ptr<Transport> delaying(std::unique_ptr<Transport> inner, Delay delay,
+                                    DelayCounters* counters) {
   if (delay.latency.count() < 0 || !(delay.bytes_per_second >= 0))
     throw_error<InvalidInput>("[delaying] latency {} us and {} bytes/s must not be negative",
                               delay.latency.count(), delay.bytes_per_second);
-  return std::make_unique<DelayingTransport>(std::move(inner), delay);
+  return std::make_unique<DelayingTransport>(std::move(inner), delay, counters);
 }
 
 }  // namespace tessera

@@ -89,15 +89,22 @@ void MessageCollective::add_arrived(const CollectiveRound& round) const {
   }
 }
 
+void MessageCollective::end_round() {
+  if (round_.started()) round_.finish();
+  const CollectiveRound& round = rounds_[next_round_ - 1];
+  if (round.adds) add_arrived(round);
+}
+
+void MessageCollective::advance() {
+  if (next_round_ == rounds_.size()) return;
+  end_round();
+  start_round();
+}
+
 void MessageCollective::finish() {
   finishing_ = true;
-  for (;;) {
-    if (round_.started()) round_.finish();
-    const CollectiveRound& round = rounds_[next_round_ - 1];
-    if (round.adds) add_arrived(round);
-    if (next_round_ == rounds_.size()) return;
-    start_round();
-  }
+  while (next_round_ < rounds_.size()) advance();
+  end_round();
 }
 
 std::unique_ptr<Collective> Transport::start_all_reduce(const AllReduceCall& call,

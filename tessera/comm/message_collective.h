@@ -20,10 +20,12 @@ class MessageCollective final : public Collective {
 
   ~MessageCollective() override;
 
+  void advance() override;
   void finish() override;
 
  private:
   void start_round();
+  void end_round();
   Batch batch_of(const CollectiveRound& round) const;
   void add_arrived(const CollectiveRound& round) const;
 

@@ -1,8 +1,9 @@
 #include "tessera/lower/bucket_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "tessera/base/collective_rounds.h"
 #include "tessera/lower/channels.h"
 
 namespace tessera {
@@ -140,40 +141,22 @@ void BucketWriter::start_bucket(size_t b) {
   started_[b] = true;
   const Members& holders = writer_.step.buckets[b].holders;
   if (!writer_.step.options.reduce_gradients || buffers_[b] < 0 || holders.size() == 1) return;
-  finish_previous(holders);
-  start(bucket_channel(writer_.placed, static_cast<int>(b)), buffers_[b], holders);
+  reductions_.start(bucket_channel(writer_.placed, static_cast<int>(b)), buffers_[b], holders);
 }
 
-void BucketWriter::start(int channel, BufferId buffer, const Members& members) {
-  const Buffer& summed = writer_.buffer(buffer);
-  // As much as the first member needs, whose share is the largest: ranks that are alike stay so.
-  const int64_t received =
-      reduce_scratch(static_cast<int>(members.size()), /*own=*/0, summed.box.volume());
-  const BufferId terms =
-      received == 0 ? -1
-                    : writer_.add_buffer(summed.name + " of others", BufferKind::kReduction,
-                                         Box{{0, received}}, summed.element);
-  writer_.append(StartReduce{channel, buffer, terms, members});
-  in_flight_.push_back({channel, buffer, terms, members});
-}
-
-void BucketWriter::finish_previous(const Members& members) {
-  std::erase_if(in_flight_, [&](const FinishReduce& reduce) {
-    if (reduce.members != members || reduce.buffer == writer_.program.loss) return false;
-    writer_.append(reduce);
-    return true;
-  });
+void BucketWriter::ran(NodeId node, int m) {
+  reductions_.advance(writer_.placed.ranks_of_node(node, m));
 }
 
 void BucketWriter::loss_added() {
   const int num_ranks = writer_.program.num_ranks;
   if (--pending_losses_ == 0 && num_ranks > 1)
-    start(loss_channel(writer_.placed), writer_.program.loss, everyone(num_ranks));
+    reductions_.start(loss_channel(writer_.placed), writer_.program.loss, everyone(num_ranks));
 }
 
 void BucketWriter::finish_step() {
   for (size_t b = 0; b < started_.size(); ++b) start_bucket(b);
-  for (const FinishReduce& reduce : std::exchange(in_flight_, {})) writer_.append(reduce);
+  reductions_.finish_all();
   if (writer_.step.options.step == StepKind::kTrain) update();
 }
 
@@ -204,9 +187,9 @@ void BucketWriter::update() {
       squares.gradients.push_back({view, parameter});
   writer_.append(squares);
   if (!all_hold_all) {
-    start(norm_channel(writer_.placed, static_cast<int>(step.buckets.size())), squares.squares,
-          everyone(num_ranks));
-    for (const FinishReduce& reduce : std::exchange(in_flight_, {})) writer_.append(reduce);
+    reductions_.start(norm_channel(writer_.placed, static_cast<int>(step.buckets.size())),
+                      squares.squares, everyone(num_ranks));
+    reductions_.finish_all();
   }
   program.norm =
       writer_.add_buffer("gradient norm", BufferKind::kLoss, Box{{0, 1}}, ElementType::kDouble);

@@ -2,21 +2,19 @@
 // Gradients of parameters on one rank: buckets, their reduction over the ranks that hold them, and
 // the optimiser's update at the end; and weights that are computed from others, at the beginning.
 //
-// A reduction starts when the last micro-batch has added to its bucket, and ends when the next
-// bucket of the same holders starts, or at the end of the step: by then its messages had a bucket's
-// worth of backward to travel, and the memory of what it received goes to the next. All holders
-// start and finish in the same place of the walk over all tasks, so nobody waits in a cycle.
+// A bucket is reduced from when the last micro-batch has added to it, round by round between the
+// kernels that follow (reduction_writer.h).
 
 #include <map>
 #include <vector>
 
-#include "tessera/lower/program_writer.h"
+#include "tessera/lower/reduction_writer.h"
 
 namespace tessera {
 
 class BucketWriter {
  public:
-  explicit BucketWriter(ProgramWriter* writer) : writer_(*writer) {}
+  explicit BucketWriter(ProgramWriter* writer) : writer_(*writer), reductions_(writer) {}
 
   /// Computes derived weights, makes the loss and, where the step trains, the buckets.
   void set_up();
@@ -25,6 +23,8 @@ class BucketWriter {
   View gradient(ParameterId parameter);
   /// The node's weight gradients have been added, on the ranks that run it, for one micro-batch.
   void contributed(const Node& node);
+  /// A kernel that takes long has run on the ranks that run the node: reductions make a step.
+  void ran(NodeId node, int micro_batch);
   /// A loss has been added for one micro-batch. All ranks want to know the sum.
   void loss_added();
   /// Ends all reductions, and updates.
@@ -36,20 +36,18 @@ class BucketWriter {
   void derive_gradients(int derivation);
   void make_bucket(size_t bucket);
   void start_bucket(size_t bucket);
-  void start(int channel, BufferId buffer, const Members& members);
-  void finish_previous(const Members& members);
   void update();
   std::vector<BufferId> bucket_buffers() const;
 
   ProgramWriter& writer_;
+  ReductionWriter reductions_;
   std::map<ParameterId, View> gradient_of_;
   std::map<ParameterId, View> gradient_of_derived_;
   std::map<ParameterId, int> derivation_of_;
-  std::map<int, int> pending_uses_;      // per derivation: contributions of all ranks
-  std::vector<BufferId> buffers_;        // per bucket; -1: not held here
-  std::vector<int> pending_;             // per bucket: contributions of all ranks
-  std::vector<bool> started_;            // per bucket
-  std::vector<FinishReduce> in_flight_;  // in the order of their start
+  std::map<int, int> pending_uses_;  // per derivation: contributions of all ranks
+  std::vector<BufferId> buffers_;    // per bucket; -1: not held here
+  std::vector<int> pending_;         // per bucket: contributions of all ranks
+  std::vector<bool> started_;        // per bucket
   int pending_losses_ = 0;
 };
 

@@ -6,6 +6,9 @@
 namespace tessera {
 namespace {
 
+/// Not worth a reduction of its own: a MiB of float32.
+constexpr int64_t kSmallBucket = 262'144;
+
 /// Backward visits nodes from the last to the first: a gradient is complete after the first node
 /// that uses the parameter, and one that nobody uses from the start.
 std::vector<ParameterId> in_order_of_completion(const Graph& graph) {
@@ -51,20 +54,27 @@ std::vector<Members> parameter_holders(const PlacedGraph& placed) {
 std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Members>& holders,
                                      int64_t max_elements) {
   struct Open {
-    size_t bucket = 0;
+    int bucket = -1;
     int64_t filled = 0;
+    int64_t limit = 0;
+    int64_t to_come = 0;  // elements of these holders that are in no bucket yet
   };
+  const std::vector<ParameterId> order = in_order_of_completion(graph);
   std::map<Members, Open> open;  // the last bucket of each set of holders
+  for (ParameterId id : order) open[holders[id]].to_come += graph.parameters()[id].numel();
   std::vector<BucketPlan> buckets;
-  for (ParameterId id : in_order_of_completion(graph)) {
+  for (ParameterId id : order) {
     const int64_t numel = graph.parameters()[id].numel();
-    auto [found, is_new] = open.try_emplace(holders[id]);
-    if (is_new || found->second.filled + numel > max_elements) {
-      found->second = {buckets.size(), 0};
+    Open& last = open.at(holders[id]);
+    if (last.bucket < 0 || last.filled + numel > last.limit) {
+      last.bucket = static_cast<int>(buckets.size());
+      last.filled = 0;
+      last.limit = std::min(std::max(last.to_come / 4, kSmallBucket), max_elements);
       buckets.push_back({{}, holders[id]});
     }
-    buckets[found->second.bucket].parameters.push_back(id);
-    found->second.filled += numel;
+    buckets[last.bucket].parameters.push_back(id);
+    last.filled += numel;
+    last.to_come -= numel;
   }
   return buckets;
 }

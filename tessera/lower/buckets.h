@@ -17,7 +17,9 @@ struct BucketPlan {
 /// The ranks that use each parameter, ascending; one that nobody uses is held by the first stage.
 std::vector<Members> parameter_holders(const PlacedGraph& placed);
 
-/// Trainable parameters only. A parameter larger than `max_elements` has a bucket of its own.
+/// Trainable parameters only. A bucket takes at most a quarter of what is to come, so that the last
+/// ones, which have no backward left to hide behind, are small. A parameter that is larger than
+/// that, or than `max_elements`, has a bucket of its own.
 std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Members>& holders,
                                      int64_t max_elements);
 

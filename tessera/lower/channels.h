@@ -7,14 +7,15 @@
 
 namespace tessera {
 
-inline int statistics_channel(const PlacedGraph& placed, NodeId node, int micro_batch) {
-  return placed.num_channels + 2 * (node * placed.num_micro_batches() + micro_batch);
+/// Of one half of the node's channels, or of all.
+inline int statistics_channel(const PlacedGraph& placed, NodeId node, int micro_batch, int half) {
+  return placed.num_channels + 3 * (node * placed.num_micro_batches() + micro_batch) + half;
 }
 inline int grad_statistics_channel(const PlacedGraph& placed, NodeId node, int micro_batch) {
-  return statistics_channel(placed, node, micro_batch) + 1;
+  return statistics_channel(placed, node, micro_batch, 2);
 }
 inline int batch_statistics_channel(const PlacedGraph& placed, NodeId node) {
-  return statistics_channel(placed, static_cast<NodeId>(placed.graph.nodes().size()), 0) + node;
+  return statistics_channel(placed, static_cast<NodeId>(placed.graph.nodes().size()), 0, 0) + node;
 }
 inline int loss_channel(const PlacedGraph& placed) {
   return batch_statistics_channel(placed, static_cast<NodeId>(placed.graph.nodes().size()));

@@ -142,6 +142,10 @@ class BufferCheck {
       reducing_.insert(buffer);
     }
   }
+  void visit(const AdvanceReduce& reduce) {
+    TESSERA_CHECK(open_.contains(reduce.channel), "rank {}: channel {} advances before it starts",
+                  program_.rank, reduce.channel);
+  }
   void visit(const FinishReduce& reduce) {
     finish(reduce.channel);
     for (BufferId buffer : {reduce.buffer, reduce.received}) reducing_.erase(buffer);

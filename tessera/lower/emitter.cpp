@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/channel_halves.h"
 
 namespace tessera {
 
@@ -61,15 +62,27 @@ void Emitter::emit(const ScheduledTask& scheduled) {
     else if (!graph.node(*node).op->weight_gradient_from_statistics())
       gradients_.weight_gradient(*node, task.micro_batch);
   }
+  gradients_.run_held_back();
 }
 
 void Emitter::forward(NodeId id, int m) {
   values_.finish_exchanges(id, m);
   const bool is_loss = step_.graph().node(id).op->is_loss();
   if (is_loss && step_.num_micro_batches() > 1) return forward_loss(id, m);
+  if (const auto halves = channel_halves(step_.placed, id, m); halves && writer_.here.runs(id, m))
+    return forward_by_halves(id, m, halves->first, halves->second);
   statistics_.forward(id, m);
   values_.forward(id, m);
   if (is_loss) buckets_.loss_added();
+}
+
+void Emitter::forward_by_halves(NodeId id, int m, const Range& first, const Range& second) {
+  Climb of_first = statistics_.start_half(id, m, 0, first);
+  Climb of_second = statistics_.start_half(id, m, 1, second);
+  const BufferId row = statistics_.finish_first_half(id, m, &of_first);
+  values_.forward_channels(id, m, first);
+  statistics_.finish_second_half(id, m, &of_second, row);
+  values_.forward(id, m, second);
 }
 
 /// Forward of a loss, on one of several micro-batches. Where its statistics read predictions, all

@@ -26,6 +26,7 @@ class Emitter {
   void set_up();
   void emit(const ScheduledTask& task);
   void forward(NodeId node, int micro_batch);
+  void forward_by_halves(NodeId node, int micro_batch, const Range& first, const Range& second);
   void forward_loss(NodeId node, int micro_batch);
   void finish();
   void keep_results();

@@ -1,7 +1,14 @@
 #include "tessera/lower/gradient_writer.h"
 
+#include "tessera/lower/piece_parts.h"
+
 namespace tessera {
 namespace {
+
+/// Products, which hide a round of a reduction.
+bool takes_long(const Node& node) {
+  return !node.inputs.empty() && node.op->input_access(0) == InputAccess::kDense;
+}
 
 /// The entry of a piece or need; -1 where there was none.
 BufferId& entry(std::map<int, BufferId>& buffers, int key) {
@@ -34,33 +41,55 @@ GradientWriter::GradientWriter(ProgramWriter* writer, ExchangeWriter* exchanges,
 void GradientWriter::backward(NodeId id, int m, bool with_weights) {
   const Node& node = writer_.graph.node(id);
   if (!writer_.step.backward.needs_gradient[node.output]) return;
+  if (!hides_weight_gradients(id, m)) run_held_back();
   // Recomputation comes first: it hides the adjoint exchange that complete() waits for.
   if (!writer_.here.pieces(node.output, m).empty())
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (node.op->keeps_input(static_cast<int>(i))) values_.recompute(node.inputs[i], m);
+  start_statistics(id, m);
   if (!node.op->is_loss() && writer_.here.runs(id, m)) {
     complete(node.output, m);
     if (node.op->input_access(0) == InputAccess::kDense) make_grad_output_dense(id, m);
   }
-  statistics(id, m);
+  finish_statistics(id, m);
   input_gradient(id, m);
-  if (with_weights || node.op->weight_gradient_from_statistics()) weight_gradient(id, m);
+  if (takes_long(node)) buckets_.ran(id, m);
+  if (node.op->weight_gradient_from_statistics())
+    weight_gradient(id, m);
+  else if (with_weights)
+    held_back_.push_back({id, m});
+}
+
+/// Weight gradients are in no hurry: they run while statistics of the next node's gradient cross.
+bool GradientWriter::hides_weight_gradients(NodeId id, int m) const {
+  const Node& node = writer_.graph.node(id);
+  return node.op->backward_statistics(node.types) > 0 &&
+         writer_.placed.ranks_of_node(id, m).size() > 1;
+}
+
+void GradientWriter::run_held_back() {
+  for (const auto& [node, m] : std::exchange(held_back_, {})) weight_gradient(node, m);
 }
 
 /// Begins the Run of a piece with what the kernels of backward read.
 Run GradientWriter::begin_run(NodeId id, Phase phase, int piece) {
+  return begin_run(id, phase, piece, writer_.placed.output_layout(id).piece(piece).box);
+}
+
+Run GradientWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box) {
   const Node& node = writer_.graph.node(id);
-  Run run = writer_.begin_run(id, phase, piece);
+  Run run = writer_.begin_run(id, phase, piece, box);
   for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input)
     if (node.op->keeps_input(input))
-      run.arguments.push_back({Role::kInput, input, values_.input(id, input, piece)});
+      run.arguments.push_back({Role::kInput, input, values_.input(id, input, piece, box)});
   if (node.op->keeps_output())
-    run.arguments.push_back({Role::kOutput, 0, values_.home(node.output, piece)});
-  if (!node.op->is_loss()) run.arguments.push_back({Role::kGradOutput, 0, grad_output(id, piece)});
+    run.arguments.push_back({Role::kOutput, 0, {values_.home(node.output, piece).buffer, box}});
+  if (!node.op->is_loss())
+    run.arguments.push_back({Role::kGradOutput, 0, {grad_output(id, piece).buffer, box}});
   if (const BufferId saved = values_.saved(id, piece); saved >= 0)
     run.arguments.push_back({Role::kSaved, 0, writer_.whole(saved)});
   writer_.add_merged_statistics(id, piece, &run.arguments);
-  if (const auto found = rows_.find({id, piece}); found != rows_.end())
+  if (const auto found = row_of_piece_.find({id, piece}); found != row_of_piece_.end())
     run.arguments.push_back({Role::kPieceGradStatistics, 0, writer_.whole(found->second)});
   const int m = writer_.step.micro_batch_of(node.output, piece);
   if (const auto found = merged_.find({id, m}); found != merged_.end())
@@ -68,18 +97,47 @@ Run GradientWriter::begin_run(NodeId id, Phase phase, int piece) {
   return run;
 }
 
-void GradientWriter::statistics(NodeId id, int m) {
+/// Begins with the elements of the gradient that other ranks add nothing to, while their additions
+/// to the others are under way.
+void GradientWriter::start_statistics(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
-  const int64_t size = node.op->backward_statistics(node.types);
-  if (size == 0 || !writer_.here.runs(id, m)) return;
+  if (node.op->backward_statistics(node.types) == 0) return;
+  for (int piece : writer_.here.pieces(node.output, m)) {
+    const Box& whole = writer_.placed.output_layout(id).piece(piece).box;
+    PieceParts parts{{whole}, {}};
+    if (has_home(node.output, piece) && !started_[{node.output, m}].empty() && runs_in_parts(node))
+      parts =
+          split_piece(whole, boxes_that_cross(writer_.placed, writer_.here, node.output, piece, m));
+    for (const Box& box : parts.rest) add_statistics(id, piece, box);
+    late_statistics_[{id, piece}] = std::move(parts.crossing);
+  }
+}
+
+void GradientWriter::add_statistics(NodeId id, int piece, const Box& box) {
+  const Node& node = writer_.graph.node(id);
+  const BufferId row =
+      writer_.add_buffer(node.name + " gradient statistics", BufferKind::kStatistics,
+                         Box{{0, node.op->backward_statistics(node.types)}}, ElementType::kDouble);
+  rows_[{id, piece}].push_back(row);
+  Run run = begin_run(id, Phase::kPieceGradStatistics, piece, box);
+  run.arguments.push_back({Role::kPieceGradStatistics, 0, writer_.whole(row)});
+  writer_.append(std::move(run));
+}
+
+/// The rest, and the sums over all ranks. Weight gradients that were held back run meanwhile.
+void GradientWriter::finish_statistics(NodeId id, int m) {
+  const Node& node = writer_.graph.node(id);
+  if (node.op->backward_statistics(node.types) == 0) return;
+  if (!writer_.here.runs(id, m)) return run_held_back();
   std::vector<BufferId> rows;
   for (int piece : writer_.here.pieces(node.output, m)) {
-    rows.push_back(writer_.add_buffer(node.name + " gradient statistics", BufferKind::kStatistics,
-                                      Box{{0, size}}, ElementType::kDouble));
-    rows_[{id, piece}] = rows.back();
-    writer_.append(begin_run(id, Phase::kPieceGradStatistics, piece));
+    for (const Box& box : late_statistics_.at({id, piece})) add_statistics(id, piece, box);
+    rows.push_back(statistics_.combine(id, Pass::kBackward, rows_.at({id, piece})));
+    row_of_piece_[{id, piece}] = rows.back();
   }
-  merged_[{id, m}] = statistics_.combine_gradients(id, m, rows);
+  Climb climb = statistics_.start_gradients(id, m, rows);
+  run_held_back();
+  merged_[{id, m}] = statistics_.finish(&climb);
 }
 
 void GradientWriter::input_gradient(NodeId id, int m) {
@@ -115,6 +173,7 @@ void GradientWriter::weight_gradient(NodeId id, int m) {
           {Role::kGradWeight, static_cast<int>(i), buckets_.gradient(node.parameters[i])});
     writer_.append(std::move(run));
   }
+  if (takes_long(node)) buckets_.ran(id, m);
   buckets_.contributed(node);
 }
 
@@ -259,6 +318,11 @@ std::vector<std::pair<int, View>> GradientWriter::complete(ValueId value, int m)
     pieces.push_back(
         {piece, {home(value, piece), writer_.placed.values[value].layout.piece(piece).box}});
   return pieces;
+}
+
+bool GradientWriter::has_home(ValueId value, int piece) const {
+  const auto found = instances_[value].homes.find(piece);
+  return found != instances_[value].homes.end() && found->second >= 0;
 }
 
 BufferId GradientWriter::home(ValueId value, int piece) {

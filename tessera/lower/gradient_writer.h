@@ -22,6 +22,8 @@ class GradientWriter {
   /// Backward of a node on one micro-batch; `with_weights`: and the gradients of its weights.
   void backward(NodeId node, int micro_batch, bool with_weights);
   void weight_gradient(NodeId node, int micro_batch);
+  /// Runs the gradients of weights that backward() has put off: at the end of a task at the latest.
+  void run_held_back();
   /// Waits for what other ranks contribute, and returns where each piece's gradient lies.
   std::vector<std::pair<int, View>> complete(ValueId value, int micro_batch);
 
@@ -29,9 +31,13 @@ class GradientWriter {
   using EdgeKey = std::tuple<ValueId, int, int>;  // value, group, micro-batch
 
   // What a node does.
-  void statistics(NodeId node, int micro_batch);
+  bool hides_weight_gradients(NodeId node, int micro_batch) const;
+  void start_statistics(NodeId node, int micro_batch);
+  void finish_statistics(NodeId node, int micro_batch);
+  void add_statistics(NodeId node, int piece, const Box& box);
   void input_gradient(NodeId node, int micro_batch);
   Run begin_run(NodeId node, Phase phase, int piece);
+  Run begin_run(NodeId node, Phase phase, int piece, const Box& box);
   void make_grad_output_dense(NodeId node, int micro_batch);
   View grad_output(NodeId node, int piece) const;
 
@@ -45,6 +51,7 @@ class GradientWriter {
   std::vector<Message> returning(ValueId value, int group, int micro_batch,
                                  const std::function<View(const Move&)>& view_of,
                                  std::vector<const Move*>* only = nullptr) const;
+  bool has_home(ValueId value, int piece) const;
   BufferId home(ValueId value, int piece);
 
   ProgramWriter& writer_;
@@ -57,8 +64,11 @@ class GradientWriter {
   std::map<EdgeKey, Exchange> adjoints_;     // started
   std::map<std::pair<ValueId, int>, std::vector<int>> started_;  // value, micro-batch: groups
   std::map<PieceKey, BufferId> dense_grad_outputs_;
-  std::map<PieceKey, BufferId> rows_;   // statistics of a piece
-  std::map<NodeKey, BufferId> merged_;  // ... of a micro-batch
+  std::vector<NodeKey> held_back_;                        // whose weight gradients are due
+  std::map<PieceKey, std::vector<BufferId>> rows_;        // statistics of a piece's parts
+  std::map<PieceKey, std::vector<Box>> late_statistics_;  // parts that wait for other ranks
+  std::map<PieceKey, BufferId> row_of_piece_;             // statistics of a piece
+  std::map<NodeKey, BufferId> merged_;                    // ... of a micro-batch
 };
 
 }  // namespace tessera

@@ -68,7 +68,7 @@ class MessageCheck {
   bool advance(int rank) {
     if (ended(rank)) return false;
     Walk& walk = walks_[rank];
-    if (walk.now.waits && walk.open[walk.now.channel] > 0) return false;
+    if (walk.now.waits_after(walk.posted) && walk.open[walk.now.channel] > 0) return false;
     if (walk.posted < walk.now.rounds.size()) {
       post(rank, walk.now.rounds[walk.posted]);
       ++walk.posted;

@@ -46,22 +46,28 @@ std::vector<Posts> rounds_of(const Reduce& reduce, const Program& program, int r
 
 Communication communication_of(const Instruction& instruction, const Program& program, int rank,
                                at::ScalarType real) {
+  using Waits = Communication::Waits;
   if (const auto* start = std::get_if<StartTransfer>(&instruction))
     return {start->channel,
-            false,
+            Waits::kNot,
             0,
             {{posts_of(start->sends, program, real), posts_of(start->receives, program, real)}}};
   if (const auto* finish = std::get_if<FinishTransfer>(&instruction))
-    return {finish->channel, true, 1, {}};
+    return {finish->channel, Waits::kBeforeAndAfter, 1, {}};
   if (const auto* start = std::get_if<StartReduce>(&instruction)) {
     std::vector<Posts> rounds = rounds_of(*start, program, rank, real);
     rounds.resize(std::min<size_t>(rounds.size(), 1));
-    return {start->channel, false, 0, std::move(rounds)};
+    return {start->channel, Waits::kNot, 0, std::move(rounds)};
   }
+  if (const auto* advance = std::get_if<AdvanceReduce>(&instruction))
+    return {advance->channel,
+            Waits::kBefore,
+            advance->round,
+            {rounds_of(*advance, program, rank, real).at(advance->round)}};
   if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
     std::vector<Posts> rounds = rounds_of(*finish, program, rank, real);
-    if (!rounds.empty()) rounds.erase(rounds.begin());
-    return {finish->channel, true, 1, std::move(rounds)};
+    rounds.erase(rounds.begin(), rounds.begin() + finish->posted);
+    return {finish->channel, Waits::kBeforeAndAfter, finish->posted, std::move(rounds)};
   }
   return {};
 }

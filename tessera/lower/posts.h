@@ -26,11 +26,18 @@ struct Posts {
 /// What an instruction does on its channel.
 struct Communication {
   int channel = -1;  // -1: it does not communicate
-  /// A Finish first waits until all that was posted on its channel has moved, and again after each
-  /// of its own rounds. A Start posts one round and does not wait.
-  bool waits = false;
-  int first_round = 0;  // of the channel: those before it are the Start's
+  /// What is waited for until all that was posted on the channel has moved: an Advance before its
+  /// own round, a Finish before and after each of its own. A Start posts one round and waits for
+  /// none.
+  enum class Waits { kNot, kBefore, kBeforeAndAfter };
+  Waits waits = Waits::kNot;
+  int first_round = 0;  // of the channel: those before it have been posted
   std::vector<Posts> rounds;
+
+  /// Whether it waits when it has posted so many of its rounds.
+  bool waits_after(size_t posted) const {
+    return waits == Waits::kBeforeAndAfter || (waits == Waits::kBefore && posted < rounds.size());
+  }
 };
 
 /// `rank` is the program's own, or another member's whose program has the same reductions.

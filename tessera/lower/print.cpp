@@ -96,6 +96,10 @@ class Printer {
     return fmt::format("StartReduce #{} {} over {} ranks", reduce.channel, name(reduce.buffer),
                        reduce.members.size());
   }
+  std::string operator()(const AdvanceReduce& reduce) const {
+    return fmt::format("AdvanceReduce #{} {} round {}", reduce.channel, name(reduce.buffer),
+                       reduce.round + 1);
+  }
   std::string operator()(const FinishReduce& reduce) const {
     return fmt::format("FinishReduce #{} {}", reduce.channel, name(reduce.buffer));
   }

@@ -83,6 +83,7 @@ struct Touched {
   void operator()(const FinishTransfer& transfer) const { add(transfer.strips); }
   void operator()(const Unpack& unpack) const { add(unpack.messages); }
   void operator()(const StartReduce& reduce) const { add_reduction(reduce); }
+  void operator()(const AdvanceReduce& reduce) const { add_reduction(reduce); }
   void operator()(const FinishReduce& reduce) const { add_reduction(reduce); }
   void operator()(const Derive& derive) const {
     add(derive.sources);

@@ -141,7 +141,7 @@ struct Run {
   NodeId node = -1;
   Phase phase = Phase::kForward;
   int piece = -1;  // of the node's output; -1: once a rank
-  Box box;         // the piece's; none for what runs once a rank
+  Box box;         // of the piece, or a part of it; none for what runs once a rank
   std::vector<Argument> arguments;
   Stream stream = Stream::kCompute;
 };
@@ -172,11 +172,22 @@ struct StartReduce {
   Members members;
   Stream stream = Stream::kCommunication;
 };
+/// Waits for a round of messages of it, and posts the next.
+struct AdvanceReduce {
+  int channel = -1;
+  BufferId buffer = -1;
+  BufferId received = -1;
+  Members members;
+  int round = 1;  // that it posts
+  Stream stream = Stream::kCommunication;
+};
+/// Waits for what was posted, and does the rest of the rounds.
 struct FinishReduce {
   int channel = -1;
   BufferId buffer = -1;
   BufferId received = -1;
   Members members;
+  int posted = 1;  // rounds before it
   Stream stream = Stream::kCommunication;
 };
 /// Multiplies whole buffers: gradients that were accumulated become their mean.
@@ -241,9 +252,10 @@ struct Enter {
   Stream stream = Stream::kCompute;
 };
 
-using Instruction = std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer,
-                                 Unpack, StartReduce, FinishReduce, Derive, DeriveGradients,
-                                 ScaleGradients, SquareGradients, Clip, Update, Enter>;
+using Instruction =
+    std::variant<Alloc, Free, Fill, Copy, Load, Run, StartTransfer, FinishTransfer, Unpack,
+                 StartReduce, AdvanceReduce, FinishReduce, Derive, DeriveGradients, ScaleGradients,
+                 SquareGradients, Clip, Update, Enter>;
 
 Stream stream_of(const Instruction& instruction);
 

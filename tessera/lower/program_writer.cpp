@@ -27,8 +27,12 @@ BufferId ProgramWriter::add_buffer(std::string name, BufferKind kind, const Box&
 }
 
 Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece) {
+  return begin_run(id, phase, piece, placed.output_layout(id).piece(piece).box);
+}
+
+Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box) {
   const Node& node = graph.node(id);
-  Run run{id, phase, piece, placed.output_layout(id).piece(piece).box, {}};
+  Run run{id, phase, piece, box, {}};
   for (size_t i = 0; i < node.parameters.size(); ++i)
     run.arguments.push_back({Role::kWeight, static_cast<int>(i), weight(node.parameters[i])});
   for (size_t i = 0; i < node.buffers.size(); ++i)

@@ -48,6 +48,8 @@ class ProgramWriter {
   /// Begins the Run of a piece with what every kernel of the node reads: weights and running
   /// statistics. Scratch comes along where the operator asks for it in this phase.
   Run begin_run(NodeId node, Phase phase, int piece);
+  /// ... of a box of the piece.
+  Run begin_run(NodeId node, Phase phase, int piece, const Box& box);
   void add_merged_statistics(NodeId node, int piece, std::vector<Argument>* arguments) const;
 
   View weight(ParameterId parameter) const { return whole(weight_of_.at(parameter)); }

@@ -3,22 +3,41 @@
 #include <algorithm>
 
 #include "tessera/lower/channels.h"
-#include "tessera/lower/merge_tree.h"
 
 namespace tessera {
 
 void StatisticsWriter::forward(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
   if (node.op->forward_statistics(node.types).per_piece == 0 || !writer_.here.runs(id, m)) return;
-  const BufferId row = combine_over(id, Pass::kForward, statistics_channel(writer_.placed, id, m),
-                                    writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
+  Climb climb = start(id, Pass::kForward, statistics_channel(writer_.placed, id, m, 0),
+                      writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
+  const BufferId row = finish(&climb);
   writer_.merged_statistics[{id, m}] = merge(id, row);
   if (!node.buffers.empty()) keep_for_buffers(id, m, row);
 }
 
-BufferId StatisticsWriter::combine_gradients(NodeId id, int m, const std::vector<BufferId>& rows) {
-  return combine_over(id, Pass::kBackward, grad_statistics_channel(writer_.placed, id, m),
-                      writer_.placed.ranks_of_node(id, m), rows);
+Climb StatisticsWriter::start_half(NodeId id, int m, int half, const Range& channels) {
+  return start(id, Pass::kForward, statistics_channel(writer_.placed, id, m, half),
+               writer_.placed.ranks_of_node(id, m), piece_rows(id, m, channels));
+}
+
+BufferId StatisticsWriter::finish_first_half(NodeId id, int m, Climb* climb) {
+  const BufferId row = finish(climb);
+  writer_.merged_statistics[{id, m}] = merge(id, row);
+  return row;
+}
+
+/// What is merged in the end is what would have been merged without halves, to the bit: in the row
+/// of a half the other channels stand for nothing.
+void StatisticsWriter::finish_second_half(NodeId id, int m, Climb* climb, BufferId first_half) {
+  const BufferId row = combine(id, Pass::kForward, {first_half, finish(climb)});
+  writer_.merged_statistics[{id, m}] = merge(id, row);
+  if (!writer_.graph.node(id).buffers.empty()) keep_for_buffers(id, m, row);
+}
+
+Climb StatisticsWriter::start_gradients(NodeId id, int m, const std::vector<BufferId>& rows) {
+  return start(id, Pass::kBackward, grad_statistics_channel(writer_.placed, id, m),
+               writer_.placed.ranks_of_node(id, m), rows);
 }
 
 BufferId StatisticsWriter::add_row(NodeId id, Pass pass) {
@@ -30,14 +49,17 @@ BufferId StatisticsWriter::add_row(NodeId id, Pass pass) {
                             BufferKind::kStatistics, Box{{0, size}}, ElementType::kDouble);
 }
 
-std::vector<BufferId> StatisticsWriter::piece_rows(NodeId id, int m) {
+std::vector<BufferId> StatisticsWriter::piece_rows(NodeId id, int m,
+                                                   const std::optional<Range>& channels) {
   const Node& node = writer_.graph.node(id);
   std::vector<BufferId> rows;
   for (int piece : writer_.here.pieces(node.output, m)) {
-    Run run = writer_.begin_run(id, Phase::kPieceStatistics, piece);
+    Box box = writer_.placed.output_layout(id).piece(piece).box;
+    if (channels) box[1] = *channels;
+    Run run = writer_.begin_run(id, Phase::kPieceStatistics, piece, box);
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
       if (node.op->statistics_read(i))
-        run.arguments.push_back({Role::kInput, i, values_.input(id, i, piece)});
+        run.arguments.push_back({Role::kInput, i, values_.input(id, i, piece, box)});
     rows.push_back(add_row(id, Pass::kForward));
     run.arguments.push_back({Role::kPieceStatistics, 0, writer_.whole(rows.back())});
     writer_.append(std::move(run));
@@ -45,7 +67,6 @@ std::vector<BufferId> StatisticsWriter::piece_rows(NodeId id, int m) {
   return rows;
 }
 
-/// Some rows as one; a rank without pieces has a row of zeros, which stands for nothing.
 BufferId StatisticsWriter::combine(NodeId id, Pass pass, const std::vector<BufferId>& rows) {
   if (rows.size() == 1) return rows[0];
   const BufferId combined = add_row(id, pass);
@@ -63,28 +84,46 @@ BufferId StatisticsWriter::combine(NodeId id, Pass pass, const std::vector<Buffe
   return combined;
 }
 
-/// The rows of all members as one.
-BufferId StatisticsWriter::combine_over(NodeId id, Pass pass, int channel, const Members& members,
-                                        const std::vector<BufferId>& rows) {
+Climb StatisticsWriter::start(NodeId id, Pass pass, int channel, const Members& members,
+                              const std::vector<BufferId>& rows) {
   const auto found = std::lower_bound(members.begin(), members.end(), writer_.here.rank());
-  const int own = static_cast<int>(found - members.begin());
-  BufferId row = combine(id, pass, rows);
-  for (const TreeLevel& level : merge_tree(static_cast<int>(members.size()), own)) {
-    Exchange exchange;
-    for (int taker : level.takers)
-      exchange.sends.push_back({members[taker], row, {{writer_.whole(row), 0}}});
-    std::vector<BufferId> of_blocks;
-    for (int member : level.rows) {
-      of_blocks.push_back(member == own ? row : add_row(id, pass));
-      if (member != own)
-        exchange.receives.push_back(
-            {members[member], of_blocks.back(), {{writer_.whole(of_blocks.back()), 0}}});
-    }
-    exchanges_.start(channel, exchange, /*finished_here=*/true);
-    exchanges_.finish(channel, exchange);
-    row = combine(id, pass, of_blocks);
+  Climb climb;
+  climb.node = id;
+  climb.pass = pass;
+  climb.channel = channel;
+  climb.members = members;
+  climb.own = static_cast<int>(found - members.begin());
+  climb.row = combine(id, pass, rows);
+  climb.levels = merge_tree(static_cast<int>(members.size()), climb.own);
+  start_level(&climb);
+  return climb;
+}
+
+/// Gives this rank's row to its takers, and gets those of the other blocks.
+void StatisticsWriter::start_level(Climb* climb) {
+  if (climb->level == climb->levels.size()) return;
+  const TreeLevel& level = climb->levels[climb->level];
+  climb->exchange = {};
+  climb->of_blocks.clear();
+  for (int taker : level.takers)
+    climb->exchange.sends.push_back(
+        {climb->members[taker], climb->row, {{writer_.whole(climb->row), 0}}});
+  for (int member : level.rows) {
+    const BufferId row = member == climb->own ? climb->row : add_row(climb->node, climb->pass);
+    climb->of_blocks.push_back(row);
+    if (member != climb->own)
+      climb->exchange.receives.push_back({climb->members[member], row, {{writer_.whole(row), 0}}});
   }
-  return row;
+  exchanges_.start(climb->channel, climb->exchange, /*finished_here=*/true);
+}
+
+BufferId StatisticsWriter::finish(Climb* climb) {
+  for (; climb->level < climb->levels.size(); start_level(climb)) {
+    exchanges_.finish(climb->channel, climb->exchange);
+    climb->row = combine(climb->node, climb->pass, climb->of_blocks);
+    ++climb->level;
+  }
+  return climb->row;
 }
 
 BufferId StatisticsWriter::merge(NodeId id, BufferId row) {
@@ -123,9 +162,9 @@ void StatisticsWriter::add_loss_rows(NodeId id, int m) {
 void StatisticsWriter::merge_loss(NodeId id) {
   const auto found = loss_rows_.find(id);
   if (found == loss_rows_.end()) return;
-  const BufferId merged =
-      merge(id, combine_over(id, Pass::kForward, batch_statistics_channel(writer_.placed, id),
-                             writer_.placed.all_ranks_of_node(id), found->second));
+  Climb climb = start(id, Pass::kForward, batch_statistics_channel(writer_.placed, id),
+                      writer_.placed.all_ranks_of_node(id), found->second);
+  const BufferId merged = merge(id, finish(&climb));
   for (int m = 0; m < writer_.step.num_micro_batches(); ++m)
     writer_.merged_statistics[{id, m}] = merged;
 }

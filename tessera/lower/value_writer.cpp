@@ -1,27 +1,9 @@
 #include "tessera/lower/value_writer.h"
 
+#include "tessera/lower/piece_parts.h"
+
 namespace tessera {
 namespace {
-
-/// The parts of `box` outside `image`, as disjoint boxes.
-std::vector<Box> outside(Box box, const Box& image) {
-  std::vector<Box> parts;
-  for (int axis = 0; axis < box.num_axes(); ++axis) {
-    const Range inside = intersect(box[axis], image[axis]);
-    if (inside.empty()) {
-      parts.push_back(box);
-      return parts;
-    }
-    for (const Range& range :
-         {Range{box[axis].begin, inside.begin}, Range{inside.end, box[axis].end}})
-      if (!range.empty()) {
-        parts.push_back(box);
-        parts.back()[axis] = range;
-      }
-    box[axis] = inside;
-  }
-  return parts;
-}
 
 /// -1 where there is none: of a need that is empty.
 BufferId buffer_or_none(const std::map<int, BufferId>& buffers, int key) {
@@ -39,7 +21,8 @@ ValueWriter::ValueWriter(ProgramWriter* writer, ExchangeWriter* exchanges)
 void ValueWriter::load(ValueId value, int m) {
   make_homes(value, m);
   for (int piece : writer_.here.pieces(value, m)) writer_.append(Load{value, home(value, piece)});
-  give_to_readers(value, m);
+  start_giving(value, m);
+  copy_to_readers(value, m);
 }
 
 void ValueWriter::finish_exchanges(NodeId id, int m) {
@@ -50,10 +33,53 @@ void ValueWriter::finish_exchanges(NodeId id, int m) {
 }
 
 void ValueWriter::forward(NodeId id, int m) {
+  if (writer_.graph.node(id).op->is_loss()) return run_forward(id, m, Phase::kForward);
+  make_homes(writer_.graph.node(id).output, m);
+  run_and_give(id, m, std::nullopt);
+}
+
+void ValueWriter::forward_channels(NodeId id, int m, const Range& channels) {
+  const ValueId value = writer_.graph.node(id).output;
+  make_homes(value, m);
+  for (int piece : writer_.here.pieces(value, m))
+    run_part(id, Phase::kForward, piece, part_of_piece(value, piece, channels));
+}
+
+void ValueWriter::forward(NodeId id, int m, const Range& channels) {
+  run_and_give(id, m, channels);
+}
+
+/// What other ranks need is computed first, and travels while the rest is computed.
+void ValueWriter::run_and_give(NodeId id, int m, const std::optional<Range>& channels) {
+  const ValueId value = writer_.graph.node(id).output;
+  std::vector<std::pair<int, std::vector<Box>>> rest;  // by piece
+  for (int piece : writer_.here.pieces(value, m))
+    rest.emplace_back(piece, run_crossing(id, m, piece, part_of_piece(value, piece, channels)));
+  start_giving(value, m);
+  for (const auto& [piece, boxes] : rest)
+    for (const Box& box : boxes) run_part(id, Phase::kForward, piece, box);
+  copy_to_readers(value, m);
+}
+
+Box ValueWriter::part_of_piece(ValueId value, int piece,
+                               const std::optional<Range>& channels) const {
+  Box box = writer_.placed.values[value].layout.piece(piece).box;
+  if (channels) box[1] = *channels;
+  return box;
+}
+
+/// Runs the part of a box of a piece that readers on other ranks need, and returns the boxes that
+/// are left to run. What an operator saves belongs to a whole piece: it runs on all of it
+/// afterwards.
+std::vector<Box> ValueWriter::run_crossing(NodeId id, int m, int piece, const Box& box) {
   const Node& node = writer_.graph.node(id);
-  if (!node.op->is_loss()) make_homes(node.output, m);
-  run_forward(id, m, Phase::kForward);
-  give_to_readers(node.output, m);
+  PieceParts parts{{box}, {}};
+  if (runs_in_parts(node))
+    parts = split_piece(box, boxes_that_cross(writer_.placed, writer_.here, node.output, piece, m));
+  for (const Box& part : parts.crossing) run_part(id, Phase::kForward, piece, part);
+  const bool again =
+      !parts.rest.empty() && !parts.crossing.empty() && node.op->saved(box, node.types).numel > 0;
+  return again ? std::vector<Box>{box} : parts.rest;
 }
 
 void ValueWriter::make_homes(ValueId value, int m) {
@@ -66,22 +92,28 @@ void ValueWriter::make_homes(ValueId value, int m) {
   }
 }
 
-/// Buffers of the consumers' groups, filled from the homes here and by transfers from elsewhere. A
-/// rank that only receives makes its buffers when they arrive: until then their strips are enough.
-void ValueWriter::give_to_readers(ValueId value, int m) {
-  const bool again = again_[{value, m}];
-  const int num_groups = static_cast<int>(writer_.placed.values[value].groups.size());
-  const bool owns = writer_.here.owns(value, m);
-  for (int group = 0; group < num_groups; ++group) {
-    if (!owns && !writer_.here.reads(value, group, m)) continue;
-    if (again && !backward_reads(value, group)) continue;
-    if (owns) make_group_buffers(value, group, m);
-    if (!again)
-      start_exchange(value, group, m);
-    else
+bool ValueWriter::is_given(ValueId value, int group, int m) {
+  if (again_[{value, m}] && !backward_reads(value, group)) return false;
+  return writer_.here.owns(value, m) || writer_.here.reads(value, group, m);
+}
+
+/// Buffers of the consumers' groups, and the transfers that fill them from elsewhere. A rank that
+/// only receives makes its buffers when they arrive: until then their strips are enough.
+void ValueWriter::start_giving(ValueId value, int m) {
+  for (int group = 0; group < num_groups(value); ++group) {
+    if (!is_given(value, group, m)) continue;
+    if (writer_.here.owns(value, m)) make_group_buffers(value, group, m);
+    if (again_[{value, m}])
       unpack(value, group, m);
-    copy_local_moves(value, group, m);
+    else
+      start_exchange(value, group, m);
   }
+}
+
+/// Fills them from the homes here.
+void ValueWriter::copy_to_readers(ValueId value, int m) {
+  for (int group = 0; group < num_groups(value); ++group)
+    if (is_given(value, group, m)) copy_local_moves(value, group, m);
 }
 
 void ValueWriter::make_group_buffers(ValueId value, int g, int m) {
@@ -114,7 +146,7 @@ bool ValueWriter::backward_reads(ValueId value, int group) const {
 
 void ValueWriter::fill_outside(BufferId buffer, ValueId value) {
   std::vector<Box> parts =
-      outside(writer_.buffer(buffer).box, Box::whole(writer_.graph.type(value).shape()));
+      difference(writer_.buffer(buffer).box, Box::whole(writer_.graph.type(value).shape()));
   if (!parts.empty()) writer_.append(Fill{buffer, std::move(parts)});
 }
 
@@ -187,25 +219,29 @@ bool ValueWriter::take_over_strip(ValueId value, int g, const Exchange& exchange
 }
 
 void ValueWriter::run_forward(NodeId id, int m, Phase phase) {
+  for (int piece : writer_.here.pieces(writer_.graph.node(id).output, m))
+    run_part(id, phase, piece, writer_.placed.output_layout(id).piece(piece).box);
+}
+
+/// Runs a box of a piece. What it saves of the last one stays.
+void ValueWriter::run_part(NodeId id, Phase phase, int piece, const Box& box) {
   const Node& node = writer_.graph.node(id);
-  for (int piece : writer_.here.pieces(node.output, m)) {
-    Run run = writer_.begin_run(id, phase, piece);
-    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
-      run.arguments.push_back({Role::kInput, i, input(id, i, piece)});
-    writer_.add_merged_statistics(id, piece, &run.arguments);
-    if (const Saved saved = node.op->saved(run.box, node.types); saved.numel > 0) {
-      const BufferId buffer =
-          writer_.add_buffer(node.name + " saved", BufferKind::kSaved, Box{{0, saved.numel}},
-                             saved.type == at::kByte ? ElementType::kByte : ElementType::kInt);
-      saved_[{id, piece}] = buffer;
-      run.arguments.push_back({Role::kSaved, 0, writer_.whole(buffer)});
-    }
-    if (node.op->is_loss())
-      run.arguments.push_back({Role::kLoss, 0, writer_.whole(writer_.program.loss)});
-    else
-      run.arguments.push_back({Role::kOutput, 0, home(node.output, piece)});
-    writer_.append(std::move(run));
+  Run run = writer_.begin_run(id, phase, piece, box);
+  for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
+    run.arguments.push_back({Role::kInput, i, input(id, i, piece, box)});
+  writer_.add_merged_statistics(id, piece, &run.arguments);
+  if (const Saved saved = node.op->saved(box, node.types); saved.numel > 0) {
+    const BufferId buffer =
+        writer_.add_buffer(node.name + " saved", BufferKind::kSaved, Box{{0, saved.numel}},
+                           saved.type == at::kByte ? ElementType::kByte : ElementType::kInt);
+    saved_[{id, piece}] = buffer;
+    run.arguments.push_back({Role::kSaved, 0, writer_.whole(buffer)});
   }
+  if (node.op->is_loss())
+    run.arguments.push_back({Role::kLoss, 0, writer_.whole(writer_.program.loss)});
+  else
+    run.arguments.push_back({Role::kOutput, 0, {home(node.output, piece).buffer, box}});
+  writer_.append(std::move(run));
 }
 
 void ValueWriter::recompute(ValueId value, int m) {
@@ -217,7 +253,8 @@ void ValueWriter::recompute(ValueId value, int m) {
   forget(value, m);
   make_homes(value, m);
   run_forward(producer, m, Phase::kRecompute);
-  give_to_readers(value, m);
+  start_giving(value, m);
+  copy_to_readers(value, m);
 }
 
 /// Forgets the value's buffers of a micro-batch.
@@ -232,14 +269,20 @@ View ValueWriter::home(ValueId value, int piece) const {
   return {instances_[value].homes.at(piece), writer_.placed.values[value].layout.piece(piece).box};
 }
 
-View ValueWriter::input(NodeId node, int input, int piece) const {
+View ValueWriter::input(NodeId id, int input, int piece) const {
+  return this->input(id, input, piece, writer_.placed.output_layout(id).piece(piece).box);
+}
+
+View ValueWriter::input(NodeId id, int input, int piece, const Box& out) const {
   const PlacedGraph& placed = writer_.placed;
-  const Instance& instance = instances_[writer_.graph.node(node).inputs[input]];
-  const Box needed = placed.needed(node, input, piece);
+  const Node& node = writer_.graph.node(id);
+  const Instance& instance = instances_[node.inputs[input]];
+  if (placed.needed(id, input, piece).empty()) return {-1, placed.needed(id, input, piece)};
+  const Box needed = node.op->needed(input, out, node.types);
   if (needed.empty()) return {-1, needed};
-  if (const int group = placed.group_of(node, input); group >= 0)
+  if (const int group = placed.group_of(id, input); group >= 0)
     return {instance.groups[group].at(piece), needed};
-  return {instance.homes.at(placed.home_piece(node, input, piece)), needed};
+  return {instance.homes.at(placed.home_piece(id, input, piece)), needed};
 }
 
 BufferId ValueWriter::saved(NodeId node, int piece) const {

@@ -3,6 +3,7 @@
 // the kernels of forward, first and again in backward.
 
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -29,14 +30,19 @@ class ValueWriter {
   void finish_exchange(ValueId value, int group, int micro_batch);
   /// Runs the node's forward on its pieces here and gives its output to its readers.
   void forward(NodeId node, int micro_batch);
-  /// Runs forward of a loss, which has no output.
+  /// The same in two steps: runs some channels, and then the others and gives the output away.
+  void forward_channels(NodeId node, int micro_batch, const Range& channels);
+  void forward(NodeId node, int micro_batch, const Range& channels);
+  /// Runs forward on whole pieces, and gives nothing to anybody.
   void run_forward(NodeId node, int micro_batch, Phase phase);
   /// Makes a value that was not kept available again, with all that it is computed from.
   void recompute(ValueId value, int micro_batch);
 
   View home(ValueId value, int piece) const;
   bool has_home(ValueId value, int piece) const { return instances_[value].homes.contains(piece); }
+  /// What a piece reads of an input, or a box of the piece.
   View input(NodeId node, int input, int piece) const;
+  View input(NodeId node, int input, int piece, const Box& out) const;
   /// What forward of a piece left for backward; -1: nothing.
   BufferId saved(NodeId node, int piece) const;
 
@@ -44,7 +50,14 @@ class ValueWriter {
   using EdgeKey = std::tuple<ValueId, int, int>;  // value, group, micro-batch
 
   void make_homes(ValueId value, int micro_batch);
-  void give_to_readers(ValueId value, int micro_batch);
+  void run_and_give(NodeId node, int micro_batch, const std::optional<Range>& channels);
+  std::vector<Box> run_crossing(NodeId node, int micro_batch, int piece, const Box& box);
+  Box part_of_piece(ValueId value, int piece, const std::optional<Range>& channels) const;
+  void run_part(NodeId node, Phase phase, int piece, const Box& box);
+  int num_groups(ValueId value) const { return static_cast<int>(instances_[value].groups.size()); }
+  bool is_given(ValueId value, int group, int micro_batch);
+  void start_giving(ValueId value, int micro_batch);
+  void copy_to_readers(ValueId value, int micro_batch);
   void make_group_buffers(ValueId value, int group, int micro_batch);
   bool backward_reads(ValueId value, int group) const;
   void fill_outside(BufferId buffer, ValueId value);

@@ -8,7 +8,9 @@ namespace {
 /// What the instruction waits for; null where it does not wait.
 const char* awaited(const Instruction& instruction) {
   if (std::holds_alternative<FinishTransfer>(instruction)) return "wait for a transfer";
-  if (std::holds_alternative<FinishReduce>(instruction)) return "wait for a reduction";
+  if (std::holds_alternative<AdvanceReduce>(instruction) ||
+      std::holds_alternative<FinishReduce>(instruction))
+    return "wait for a reduction";
   return nullptr;
 }
 

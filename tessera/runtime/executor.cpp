@@ -221,6 +221,8 @@ void Executor::execute(const StartReduce& reduce) {
       reduce.received >= 0 ? tensors_[reduce.received].data_ptr() : nullptr);
 }
 
+void Executor::execute(const AdvanceReduce& reduce) { reductions_.at(reduce.channel)->advance(); }
+
 void Executor::execute(const FinishReduce& reduce) {
   reductions_.at(reduce.channel)->finish();
   reductions_.erase(reduce.channel);

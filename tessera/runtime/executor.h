@@ -82,6 +82,7 @@ class Executor {
   void execute(const FinishTransfer& transfer);
   void execute(const Unpack& unpack);
   void execute(const StartReduce& reduce);
+  void execute(const AdvanceReduce& reduce);
   void execute(const FinishReduce& reduce);
   void execute(const Derive& derive);
   void execute(const DeriveGradients& derive);

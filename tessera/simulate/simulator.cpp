@@ -19,6 +19,7 @@ void count_sends(const Instruction& instruction, const Program& program, int ran
 
 bool is_reduction(const Instruction& instruction) {
   return std::holds_alternative<StartReduce>(instruction) ||
+         std::holds_alternative<AdvanceReduce>(instruction) ||
          std::holds_alternative<FinishReduce>(instruction);
 }
 

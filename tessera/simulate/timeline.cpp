@@ -93,15 +93,18 @@ class RankWalk {
   Progress execute(const StartTransfer& transfer) { return communicate(transfer); }
   Progress execute(const FinishTransfer& transfer) { return communicate(transfer); }
   Progress execute(const StartReduce& reduce) { return communicate(reduce); }
+  Progress execute(const AdvanceReduce& reduce) { return communicate(reduce); }
   Progress execute(const FinishReduce& reduce) { return communicate(reduce); }
 
-  /// A Start posts and goes on; a Finish waits, before each of its rounds and after the last.
+  /// A Start posts and goes on, an Advance waits before it posts; a Finish waits, before each of
+  /// its rounds and after the last.
   template <class T>
   Progress communicate(const T& instruction) {
     if (!communication_)
       communication_ = communication_of(instruction, program_, program_.rank, world_.costs.real());
     while (true) {
-      if (communication_->waits && wait(communication_->channel) == Progress::kWaits)
+      if (communication_->waits_after(next_round_) &&
+          wait(communication_->channel) == Progress::kWaits)
         return Progress::kWaits;
       if (next_round_ == communication_->rounds.size()) break;
       post(communication_->channel, communication_->rounds[next_round_++]);

@@ -69,6 +69,19 @@ TEST(Cli, PlanAndBenchAgreeToTheByte) {
     EXPECT_TRUE(bench.contains(key)) << key;
 }
 
+TEST(Cli, BenchOnAPretendedNetworkTellsWhatIsHidden) {
+  const std::string job =
+      "bench cnn2d:base=4,depth=2 --input 1x3x32x32 --space 2x1 --delay 100,1GB ";
+  const nlohmann::json bench =
+      nlohmann::json::parse(tessera(job + "--iterations 2 --warmup 0 --json").out);
+  EXPECT_GE(bench["hidden_share"], 0);
+  EXPECT_LE(bench["hidden_share"], 1);
+  EXPECT_GT(bench["transfer_ms"][1], 0);
+  EXPECT_LE(bench["exposed_ms"][1], bench["transfer_ms"][1]);
+  const Outcome table = tessera(job + "--iterations 2 --warmup 0");
+  EXPECT_NE(table.out.find("% of it hidden"), std::string::npos) << table.out;
+}
+
 /// Names that a command had before all commands agreed on them.
 TEST(Cli, OldNamesOfOptionsStillWork) {
   const std::string job = "plan unet2d:base=4,depth=3,norm=none --input 4x3x40x36 --json ";
@@ -231,6 +244,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"predict " + kNet +
                     "--images synthetic --output /tmp/o.npy --weights /nonexistent.safetensors",
                 2, "nonexistent"},
+        Refusal{"bench " + kNet + "--delay fast", 2, "such as 200 or 200,1GB"},
+        Refusal{"bench " + kNet + "--delay -5", 2, "give 0 to 1000000000 microseconds"},
+        Refusal{"bench " + kNet + "--delay 5,quick", 2, "[--delay]"},
         Refusal{"bench unet2d --input 1x3x60000x60000", 4, "free"},
         Refusal{"bench unet2d --input 1x3x1024x1024 --space 2x2 --memory 900MiB", 4,
                 "use more workers"}));

@@ -22,7 +22,7 @@ std::span<double> part(std::span<double> channels, const Range& range) {
   return channels.subspan(range.begin, range.size());
 }
 
-class BatchNorm final : public Op, public HasRunningStatistics {
+class BatchNorm final : public Op, public HasRunningStatistics, public NormalisesChannels {
  public:
   explicit BatchNorm(const BatchNormOptions& options) : options_(options) {}
 
@@ -65,6 +65,7 @@ class BatchNorm final : public Op, public HasRunningStatistics {
     return batch_norm_op(options);
   }
 
+  int64_t channels_together(const NodeTypes&) const override { return 1; }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool keeps_input(int) const override { return true; }
   bool cheap_to_recompute() const override { return true; }

@@ -25,6 +25,15 @@ class HasRunningStatistics {
   virtual std::shared_ptr<const Op> by_running_statistics() const = 0;
 };
 
+/// A normalisation in which groups of neighbouring channels have statistics of their own, so that
+/// its phases of forward run on some of the groups alone.
+class NormalisesChannels {
+ public:
+  virtual ~NormalisesChannels() = default;
+  /// How many channels share statistics.
+  virtual int64_t channels_together(const NodeTypes& types) const = 0;
+};
+
 /// The operator that normalises by the running statistics; null where `op` is not a normalisation
 /// or tracks none: then it stays as it is, as in PyTorch's eval mode.
 std::shared_ptr<const Op> with_running_statistics(const Op& op);

@@ -14,10 +14,11 @@
 
 #include "tessera/graph/graph.h"
 #include "tessera/kernels/norm.h"
+#include "tessera/ops/norm/norm.h"
 
 namespace tessera {
 
-class SampleNorm : public Op {
+class SampleNorm : public Op, public NormalisesChannels {
  public:
   /// What one entry of weight and bias belongs to.
   enum class Affine {
@@ -26,6 +27,9 @@ class SampleNorm : public Op {
     kElement,  // shape C x space: each piece uses its slice
   };
 
+  int64_t channels_together(const NodeTypes& types) const override {
+    return types.output.channels() / num_groups(types.output.channels());
+  }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool keeps_input(int) const override { return true; }
   bool cheap_to_recompute() const override { return true; }

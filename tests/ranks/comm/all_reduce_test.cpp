@@ -71,6 +71,27 @@ TEST_F(AllReduceTest, SumsWholeNumbersExactlyInWorldsOfAnySize) {
   }
 }
 
+// However often it is stepped on the way, more often than it has rounds included.
+TEST_F(AllReduceTest, StepByStepIsTheSame) {
+  for (const Members& members : kMembers)
+    for (int64_t count : kCounts)
+      for (int steps : {1, 2, 3, 10}) {
+        SCOPED_TRACE(testing::Message() << members.size() << " members, " << count << " elements, "
+                                        << steps << " steps");
+        const std::vector<float> expected = folded_sum<float>(members, count);
+        RecordedWorld world(9);
+        threads::run_ranks(world.transports, [&](Transport& transport) {
+          if (!std::count(members.begin(), members.end(), transport.rank())) return;
+          std::vector<float> data = terms_of<float>(transport.rank(), count);
+          AllReduce reduce(transport, members, data.data(), count, SumType::kFloat32);
+          for (int step = 0; step < steps; ++step) reduce.advance();
+          reduce.finish();
+          EXPECT_TRUE(same_bits(data, expected)) << "rank " << transport.rank();
+        });
+        world.expect(all_reduce_traffic(std::ssize(members), count * int64_t{sizeof(float)}));
+      }
+}
+
 TEST_F(AllReduceTest, NeedsNoMoreScratchThanItAsksFor) {
   constexpr int64_t kCount = 1003;
   const Members all = {0, 1, 2, 3, 4, 5};

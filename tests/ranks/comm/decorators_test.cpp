@@ -3,6 +3,8 @@
 
 #include "tessera/comm/decorators.h"
 
+#include <atomic>
+
 #include "tessera/base/error.h"
 #include "tessera/comm/threads/threads.h"
 #include "tests/ranks/comm/watched.h"
@@ -98,6 +100,47 @@ TEST_F(Decorators, WorkBetweenStartAndFinishIsNotBlockedTime) {
     const std::chrono::duration<double> all = Clock::now() - begin;
     EXPECT_GE(all, milliseconds(60));  // the whole delay has passed, in work and wait together
     EXPECT_LE(counters[transport.rank()].blocked_seconds, all.count() - 0.040);
+  });
+}
+
+/// A message cannot arrive sooner because its receiver has waited for long.
+TEST_F(Decorators, DelayingCountsFromTheLastThatPosts) {
+  World world = threads::create(2);
+  for (auto& transport : world)
+    transport = delaying(std::move(transport), {std::chrono::microseconds(50'000), 0});
+  Clock::time_point posted;
+  threads::run_ranks(world, [&](Transport& transport) {
+    std::vector<char> sent(8), received(8);
+    if (transport.rank() == 0) std::this_thread::sleep_for(milliseconds(60));
+    if (transport.rank() == 0) posted = Clock::now();
+    transport.finish(transport.start(swap_with(1 - transport.rank(), sent, received)));
+    EXPECT_GE(Clock::now(), posted + milliseconds(50));
+  });
+}
+
+TEST_F(Decorators, DelayingCountsWhatIsLeftWhenARankWaits) {
+  World world = threads::create(2);
+  std::vector<DelayCounters> counters(2);
+  for (int rank = 0; rank < 2; ++rank)
+    world[rank] =
+        delaying(std::move(world[rank]), {std::chrono::microseconds(500'000), 0}, &counters[rank]);
+  std::atomic<int> posted = 0;
+  threads::run_ranks(world, [&](Transport& transport) {
+    const DelayCounters& own = counters[transport.rank()];
+    std::vector<char> sent(8), received(8);
+    const Batch batch = swap_with(1 - transport.rank(), sent, received);
+    transport.finish(transport.start(batch));
+    EXPECT_DOUBLE_EQ(own.transfer_seconds, 0.5);
+    EXPECT_GT(own.exposed_seconds, 0);
+    EXPECT_LE(own.exposed_seconds, 0.5);
+    const double before = own.exposed_seconds;
+    const Ticket ticket = transport.start(batch);
+    ++posted;
+    while (posted < 2) std::this_thread::yield();
+    std::this_thread::sleep_for(milliseconds(500));  // the work
+    transport.finish(ticket);
+    EXPECT_DOUBLE_EQ(own.transfer_seconds, 1.0);
+    EXPECT_EQ(own.exposed_seconds, before);
   });
 }
 

@@ -114,8 +114,9 @@ TEST_F(Native, DecoratorsSeeTheMessagesOfCollectives) {
   threads::run_ranks(world, play);
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_GT(outer[rank].messages, 0);
-    EXPECT_EQ(outer[rank].messages, inner[rank].messages);
-    EXPECT_EQ(outer[rank].bytes_sent, inner[rank].bytes_sent);
+    // The delay sends its time beside each.
+    EXPECT_EQ(2 * outer[rank].messages, inner[rank].messages);
+    EXPECT_EQ(outer[rank].bytes_sent + 8 * outer[rank].messages, inner[rank].bytes_sent);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tessera/lower/lower.h"
+#include "tessera/lower/posts.h"
 #include "tessera/proof/verify.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/zoo/zoo.h"
@@ -80,6 +81,41 @@ TEST(Benchmark, AnUpdateKeepsTheOptimisersState) {
   options.update = true;
   EXPECT_EQ(benchmark(graph, options).per_rank[0].parameter_bytes * 2, without * 3)
       << "values, gradients and momentum, instead of values and gradients";
+}
+
+/// Batches of messages that a program starts.
+int64_t batches_of(const Program& program) {
+  int64_t count = 0;
+  for (const Instruction& instruction : program.instructions)
+    for (const Posts& round :
+         communication_of(instruction, program, program.rank, at::kFloat).rounds)
+      count += !round.sends.empty() || !round.receives.empty();
+  return count;
+}
+
+/// A delay takes its time once for every batch and is seen by nothing else.
+TEST(Benchmark, APretendedNetworkTellsWhatIsHidden) {
+  const Graph graph = small_unet();
+  BenchOptions options = on_four_ranks(2);
+  const BenchReport fast = benchmark(graph, options);
+  EXPECT_FALSE(fast.hidden_share());
+  options.delay = Delay{std::chrono::microseconds(3000), 0};
+  const BenchReport slow = benchmark(graph, options);
+  const Lowered lowered = lower(graph, options.plan, timed_step(options));
+  for (int rank = 0; rank < 4; ++rank) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const RankMeasurement& measured = slow.per_rank[rank];
+    EXPECT_NEAR(measured.transfer_ms, 3.0 * batches_of(lowered.programs[rank]), 1e-6);
+    EXPECT_GE(measured.exposed_ms, 0);
+    EXPECT_LE(measured.exposed_ms, measured.transfer_ms);
+    EXPECT_LE(measured.exposed_ms, measured.blocked_ms);
+    EXPECT_EQ(measured.messages, fast.per_rank[rank].messages);
+    EXPECT_EQ(measured.bytes_sent, fast.per_rank[rank].bytes_sent);
+  }
+  ASSERT_TRUE(slow.hidden_share());
+  EXPECT_GE(*slow.hidden_share(), 0);
+  EXPECT_LT(*slow.hidden_share(), 1) << "nothing in a network of this size takes milliseconds";
+  EXPECT_EQ(slow.loss, fast.loss);
 }
 
 TEST(Benchmark, TracesEveryRankWhereThatIsAskedFor) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tessera/lower/lower.h"
 #include "tessera/simulate/simulator.h"
@@ -81,15 +82,15 @@ TEST(Update, AccumulatedGradientsBecomeTheirMean) {
   EXPECT_TRUE(places_of<ScaleGradients>(program_of({.step = StepKind::kTrain})).empty());
 }
 
-/// The next bucket's start ends the one before: what reductions receive is never more than of one.
-TEST(Update, AReductionEndsWhenTheNextStarts) {
+/// What reductions receive is never more than of one.
+TEST(Update, OneReductionComesAfterTheOther) {
   const Program program = program_of({.step = StepKind::kGradient});
   std::vector<BufferId> in_flight;
   int reductions = 0;
   int64_t largest = 0, all = 0;
   for (const Instruction& instruction : program.instructions) {
     if (const auto* start = std::get_if<StartReduce>(&instruction)) {
-      if (start->buffer != program.loss) in_flight.push_back(start->buffer);
+      in_flight.push_back(start->buffer);
       EXPECT_LE(in_flight.size(), 1u);
       ++reductions;
       if (start->received < 0) continue;
@@ -105,6 +106,31 @@ TEST(Update, AReductionEndsWhenTheNextStarts) {
   EXPECT_GE(forecast, largest);
   EXPECT_LE(forecast, largest + 8);  // and the loss
   EXPECT_LT(forecast, all);
+}
+
+/// Between two steps of a reduction lies a product, as long as there is one left.
+TEST(Update, RoundsOfReductionsHaveKernelsToHideBehind) {
+  const Program program = program_of({.step = StepKind::kGradient});
+  std::map<int, int> posted;
+  int products = 0, advances = 0;
+  for (const Instruction& instruction : program.instructions) {
+    if (const auto* run = std::get_if<tessera::Run>(&instruction))
+      products += run->phase == Phase::kInputGradient || run->phase == Phase::kWeightGradient;
+    if (const auto* start = std::get_if<StartReduce>(&instruction)) {
+      posted[start->channel] = 1;
+      products = 0;
+    }
+    if (const auto* advance = std::get_if<AdvanceReduce>(&instruction)) {
+      EXPECT_GE(products, 1);
+      EXPECT_EQ(advance->round, posted.at(advance->channel)++);
+      products = 0;
+      ++advances;
+    }
+    if (const auto* finish = std::get_if<FinishReduce>(&instruction)) {
+      EXPECT_EQ(finish->posted, posted.at(finish->channel));
+    }
+  }
+  EXPECT_GT(advances, 2);
 }
 
 TEST(Update, ALimitThatIsNoneIsRefused) {
@@ -140,6 +166,7 @@ TEST(Update, EveryInstructionHasItsStream) {
     const bool communicates = std::holds_alternative<StartTransfer>(instruction) ||
                               std::holds_alternative<FinishTransfer>(instruction) ||
                               std::holds_alternative<StartReduce>(instruction) ||
+                              std::holds_alternative<AdvanceReduce>(instruction) ||
                               std::holds_alternative<FinishReduce>(instruction);
     const Stream expected = communicates                                ? Stream::kCommunication
                             : std::holds_alternative<Load>(instruction) ? Stream::kCopy

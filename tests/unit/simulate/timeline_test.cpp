@@ -112,6 +112,19 @@ TEST(Timeline, AReductionWaitsForTheLastToFinish) {
   EXPECT_EQ(timeline.step_time, 4);
 }
 
+TEST(Timeline, AnAdvanceWaitsForItsTermsAndPostsTheSums) {
+  const StartReduce start{7, kSum, -1, {0, 1}};
+  const AdvanceReduce advance{7, kSum, -1, {0, 1}};
+  const FinishReduce finish{7, kSum, -1, {0, 1}, 2};
+  const Timeline timeline = timeline_of(
+      {program(0, 2, {forward(0), start, advance, backward(0), finish_step(), finish}),
+       program(1, 2, {backward(0), start, advance, backward(1), finish_step(), finish})});
+  // Rank 0 waits for the terms of rank 1, which starts at 2; then both have the sums under way.
+  EXPECT_EQ(of_rank(0, timeline.waits), (std::vector<Times>{{1, 2}}));
+  EXPECT_EQ(of_rank(1, timeline.waits), std::vector<Times>{});
+  EXPECT_EQ(timeline.step_time, 4);
+}
+
 TEST(Timeline, AReductionOfOneNumberIsATree) {
   // Rank 0 owns the number: it waits for rank 1's term, and rank 1 for the sum.
   const Timeline timeline = timeline_of(two_that_reduce(kNumber));

@@ -1,0 +1,65 @@
+#include "tessera/lower/piece_parts.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+std::vector<Box> difference(Box box, const Box& other) {
+  std::vector<Box> parts;
+  for (int axis = 0; axis < box.num_axes(); ++axis) {
+    const Range inside = intersect(box[axis], other[axis]);
+    if (inside.empty()) {
+      parts.push_back(box);
+      return parts;
+    }
+    for (const Range& range :
+         {Range{box[axis].begin, inside.begin}, Range{inside.end, box[axis].end}})
+      if (!range.empty()) {
+        parts.push_back(box);
+        parts.back()[axis] = range;
+      }
+    box[axis] = inside;
+  }
+  return parts;
+}
+
+/// The largest first, which hold the others' corners: fewer parts.
+PieceParts split_piece(const Box& piece, std::vector<Box> crossing) {
+  std::stable_sort(crossing.begin(), crossing.end(),
+                   [](const Box& a, const Box& b) { return a.volume() > b.volume(); });
+  PieceParts parts{{}, {piece}};
+  for (const Box& box : crossing) {
+    std::vector<Box> rest;
+    for (const Box& part : parts.rest) {
+      const Box taken = intersect(part, box);
+      if (taken.empty()) {
+        rest.push_back(part);
+        continue;
+      }
+      parts.crossing.push_back(taken);
+      const std::vector<Box> left = difference(part, taken);
+      rest.insert(rest.end(), left.begin(), left.end());
+    }
+    parts.rest = std::move(rest);
+  }
+  if (parts.rest.empty()) parts.crossing = {piece};
+  return parts;
+}
+
+std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value,
+                                  int piece, int m) {
+  std::vector<Box> boxes;
+  for (size_t group = 0; group < placed.values[value].groups.size(); ++group)
+    for (const Move& move : here.moves(value, static_cast<int>(group), m))
+      if (move.from == here.rank() && move.to != here.rank() && move.source_piece == piece)
+        boxes.push_back(move.box);
+  return boxes;
+}
+
+bool runs_in_parts(const Node& node) {
+  for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input)
+    if (node.op->input_access(input) == InputAccess::kDense) return false;
+  return !node.op->is_loss();
+}
+
+}  // namespace tessera
