@@ -68,6 +68,7 @@ void Emitter::forward(NodeId id, int m) {
   const bool is_loss = step_.graph().node(id).op->is_loss();
   if (is_loss && step_.num_micro_batches() > 1) return forward_loss(id, m);
   statistics_.forward(id, m);
+  if (step_.is_zero(step_.graph().node(id).output)) return;
   values_.forward(id, m);
   if (is_loss) buckets_.loss_added();
 }

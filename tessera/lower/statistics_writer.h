@@ -31,6 +31,7 @@ class StatisticsWriter {
   void finish_step();
 
  private:
+  NodeId node_at_point(NodeId node) const;
   std::vector<BufferId> piece_rows(NodeId node, int micro_batch);
   BufferId combine(NodeId node, Pass pass, const std::vector<BufferId>& rows);
   BufferId combine_over(NodeId node, Pass pass, int channel, const Members& members,
