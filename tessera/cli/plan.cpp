@@ -18,6 +18,7 @@
 #include "tessera/job/forecast.h"
 #include "tessera/lower/cost_model.h"
 #include "tessera/lower/halo_report.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/report/task_events.h"
 #include "tessera/simulate/draw_timeline.h"
 #include "tessera/simulate/timeline_trace.h"
@@ -104,6 +105,8 @@ void print_table(const Job& job, const Forecast& forecast) {
     print_stages(job);
   else if (job.plan.num_ranks() <= kMostRanksProved)
     print_out("{}", draw_grid(input_layout(job.graph(), job.plan), job.plan));
+  if (job.plan.multigrid && job.plan.multigrid->levels > 1)
+    print_out("\n{}", draw_multigrid(job.graph(), *job.plan.multigrid, job.plan.num_stages()));
   print_halos(job);
   size_t width = 4;
   for (const std::vector<int>& alike : forecast.classes)

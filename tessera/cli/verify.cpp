@@ -79,20 +79,24 @@ nlohmann::json judgement(const VerifyReport& report) {
 }
 
 void print_json(const VerifyReport& report, const Job& job) {
-  const nlohmann::json json{{"ranks", report.ranks},
-                            {"dtype", dtype_name(job.real)},
-                            {"plan", nlohmann::json::parse(to_json(job.plan))},
-                            {"loss_rel", number(report.loss_rel)},
-                            {"output_rel", number(report.output_rel)},
-                            {"input_grad_rel", number(report.input_grad_rel)},
-                            {"param_grad_rel", number(report.param_grad_rel)},
-                            {"param_grad_l2", number(report.param_grad_l2)},
-                            {"updated_param_rel", number(report.updated_param_rel)},
-                            {"buffer_rel", number(report.buffer_rel)},
-                            {"losses", report.losses},
-                            {"worst", report.worst},
-                            {"judgement", judgement(report)},
-                            {"ok", report.ok}};
+  nlohmann::json json{{"ranks", report.ranks},
+                      {"dtype", dtype_name(job.real)},
+                      {"plan", nlohmann::json::parse(to_json(job.plan))},
+                      {"loss_rel", number(report.loss_rel)},
+                      {"output_rel", number(report.output_rel)},
+                      {"input_grad_rel", number(report.input_grad_rel)},
+                      {"param_grad_rel", number(report.param_grad_rel)},
+                      {"param_grad_l2", number(report.param_grad_l2)},
+                      {"updated_param_rel", number(report.updated_param_rel)},
+                      {"buffer_rel", number(report.buffer_rel)},
+                      {"losses", report.losses},
+                      {"worst", report.worst},
+                      {"judgement", judgement(report)},
+                      {"ok", report.ok}};
+  if (report.solve_error)
+    json["multigrid_error"] = {{"loss", number(report.solve_error->loss)},
+                               {"output", number(report.solve_error->output)},
+                               {"gradient", number(report.solve_error->gradient)}};
   print_out("{}\n", json_text(json));
 }
 
@@ -107,6 +111,16 @@ void print_conditioning(const VerifyReport& report) {
     print_out("    step {}: that moves {} by {:.2e}; {}\n", step, rounding.most, rounding.largest,
               rounding.raises_limits ? "judged against what it moves" : "judged by the limit");
   }
+}
+
+/// What multigrid leaves, which both sides have.
+void print_solve_error(const VerifyReport& report) {
+  if (!report.solve_error) return;
+  const auto [loss, output, gradient] = *report.solve_error;
+  print_out(
+      "  approximate: multigrid on one worker differs from the network, layer after layer, by\n"
+      "    {:.2e} in the loss, {:.2e} in the outputs, {:.2e} in the gradients (L2, first step)\n",
+      loss, output, gradient);
 }
 
 const char* verdict(const VerifyReport& report) {
@@ -138,6 +152,7 @@ void print_table(const VerifyReport& report, const Job& job, const Options& opti
     for (size_t step = 0; step < report.losses.size(); ++step)
       print_out("  step {} loss {:.17g}\n", step, report.losses[step]);
   if (!report.worst.empty()) print_out("  largest difference: {}\n", report.worst);
+  print_solve_error(report);
   print_conditioning(report);
   if (!report.ok) print_out("  beyond its limit: {}\n", report.failure);
   print_out("{}\n", verdict(report));

@@ -156,6 +156,15 @@ Keys train_keys() {
       conduct(key("--dump-gradients", "dump_gradients",
                   "safetensors file for the gradients of the run's first step",
                   &Config::dump_gradients)),
+      within(0, kMostCounted,
+             key("--check-serial", "check_serial",
+                 "with --multigrid: every so many steps, take the step layer after layer, "
+                 "too, and say how far apart loss and gradient are (0: never)",
+                 &Config::check_serial)),
+      at_least(0, key("--multigrid-error", "multigrid_error",
+                      "largest relative error of the gradient that --check-serial may find; above "
+                      "it, each direction gets one V-cycle more (0: any)",
+                      &Config::multigrid_error)),
       one_of({"loss", "accuracy", "top5", "mean_iou", "dice"},
              key("--monitor", "monitor",
                  "the validation metric that decides which checkpoint is best", &Config::monitor)),
@@ -235,9 +244,15 @@ Keys placement_keys() {
                                within(1, kMostRanks,
                                       key("--replicas", "replicas", "parts of the batch",
                                           &Config::replicas)))),
-      excluding(plan, within(1, kMostStages,
-                             key("--stages", "stages", "parts of the network, one after the other",
-                                 &Config::stages))),
+      excluding({"--plan", "--layers", "--multigrid"},
+                within(1, kMostStages,
+                       key("--stages", "stages", "parts of the network, one after the other",
+                           &Config::stages))),
+      excluding({"--plan", "--stages"},
+                within(1, kMostStages,
+                       key("--layers", "layers",
+                           "slices of residual chains that are solved at once, by --multigrid",
+                           &Config::layers))),
       excluding(plan, grids(key("--space", "space",
                                 "parts of the spatial axes: 2x2; or a grid for each stage: "
                                 "2x2,1x2,1x1",
@@ -281,9 +296,10 @@ Keys placement_keys() {
                  key("--norm", "norm",
                      "batch norm by the statistics of the whole batch, or of each micro-batch",
                      &Config::norm))),
-      excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
-                 "--pipeline-schedule", "--pipeline-costs", "--scratch"},
-                key("--plan", "plan", "JSON file with the placement", &Config::plan)),
+      excluding(
+          {"--replicas", "--stages", "--layers", "--multigrid", "--space", "--pieces", "--workers",
+           "--micro-batches", "--pipeline-schedule", "--pipeline-costs", "--scratch"},
+          key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
       excluding(plan, key("--scratch", "scratch",
                           "most memory that a kernel has besides its images, where it can do with "
@@ -299,6 +315,15 @@ Keys placement_keys() {
                  "give each worker cores of its own; auto: where all have room and nobody else "
                  "has bound this program",
                  &Config::bind))};
+}
+
+/// The one key of placement that changes the numbers.
+ConfigKey multigrid_key() {
+  return excluding({"--plan", "--stages"},
+                   key("--multigrid", "multigrid",
+                       "solve residual chains by sweeps, approximately (docs/multigrid.md): "
+                       "levels=2,coarsening=4,forward=2,backward=1,relax=FCF,skip=no",
+                       &Config::multigrid));
 }
 
 Keys run_keys() {
@@ -337,7 +362,9 @@ Keys make_keys() {
   add("train", train_keys());
   add("optimiser", optimiser_keys());
   add("schedule", schedule_keys());
-  add("placement", conduct(placement_keys()));
+  Keys placement = conduct(placement_keys());
+  placement.push_back(multigrid_key());
+  add("placement", std::move(placement));
   add("run", conduct(run_keys()));
   return all;
 }

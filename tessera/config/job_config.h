@@ -32,6 +32,8 @@ struct JobConfig {
   std::string space;  // "2x2", for all stages; "2x2,1x1": one for each
   std::string pieces;
   int64_t workers = 0;  // 0: the product of the others
+  int64_t layers = 1;      // slices of residual chains, solved at once
+  std::string multigrid;   // "levels=3,coarsening=4"; empty: layers follow each other
   int64_t micro_batches = 1;
   std::string pipeline_schedule = "1f1b";
   std::string pipeline_costs = "tasks";

@@ -147,7 +147,8 @@ bool Graph::is_trained(ParameterId parameter) const {
 }
 
 bool Graph::has_trainable(const Node& node) const {
-  return std::any_of(node.parameters.begin(), node.parameters.end(),
+  return node.op->trains_parameters() &&
+         std::any_of(node.parameters.begin(), node.parameters.end(),
                      [&](ParameterId id) { return is_trained(id); });
 }
 

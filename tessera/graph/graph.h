@@ -121,7 +121,7 @@ class Graph {
   int64_t num_trainable() const;
   /// Whether it gets a gradient.
   bool is_trained(ParameterId parameter) const;
-  /// Whether a parameter of the node gets a gradient.
+  /// Whether a parameter gets a gradient from the node.
   bool has_trainable(const Node& node) const;
 
  private:

@@ -159,6 +159,11 @@ class Op {
   virtual bool keeps_output() const { return false; }
   /// Whether a gradient flows to this input (targets have none).
   virtual bool differentiable(int /*input*/) const { return true; }
+  /// Whether its parameters get a gradient from it: a copy of another node's operator may read that
+  /// node's weights and leave their gradient to it.
+  virtual bool trains_parameters() const { return true; }
+  /// Whether forward gives zeros, whatever it reads: a step never runs it, and stores no zeros.
+  virtual bool gives_zeros() const { return false; }
   virtual Saved saved(const Box& /*out*/, const NodeTypes&) const { return {}; }
   /// Whether running forward again costs little compared with a convolution, and gives the same
   /// bits.

@@ -10,6 +10,7 @@
 #include "tessera/base/text.h"
 #include "tessera/comm/mpi/environment.h"
 #include "tessera/lower/chunks.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/planner/balance.h"
 #include "tessera/planner/grid.h"
 
@@ -22,6 +23,9 @@ std::vector<int64_t> resolve_pieces(const JobConfig& config, const Graph& graph,
   return pieces.size() == 1 ? best_pieces(graph, plan, pieces[0]) : pieces;
 }
 
+/// Slices of layers are stages that multigrid lets run at once.
+int64_t num_stages(const JobConfig& config) { return std::max(config.stages, config.layers); }
+
 /// One grid for all stages, or one for each.
 void resolve_stages(const JobConfig& config, Plan* plan) {
   std::vector<std::vector<int64_t>> grids;
@@ -31,12 +35,14 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
     for (const std::string& grid : split_text(config.space, ','))
       grids.push_back(parse_sizes(grid, "--space"));
   if (grids.empty()) grids.emplace_back();
-  if (grids.size() == 1) grids.resize(config.stages, grids[0]);
-  if (static_cast<int64_t>(grids.size()) != config.stages)
+  if (grids.size() == 1) grids.resize(num_stages(config), grids[0]);
+  if (static_cast<int64_t>(grids.size()) != num_stages(config))
     throw_error<InvalidInput>(
         "[--space] {} has {} for {}; give one for all of them, or one for each", config.space,
-        counted(std::ssize(grids), "grid"), counted(config.stages, "stage"));
-  if (config.stages == 1)
+        counted(std::ssize(grids), "grid"),
+        config.layers > 1 ? counted(config.layers, "slice") + " of layers"
+                          : counted(config.stages, "stage"));
+  if (num_stages(config) == 1)
     plan->space = grids[0];
   else
     plan->stages = grids;
@@ -45,7 +51,8 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
 /// 0: the product of the other options. Where none says anything, a launcher does: all processes
 /// that it has started work.
 int64_t num_workers(const JobConfig& config) {
-  if (config.workers != 0 || config.replicas != 1 || config.stages != 1 || !config.space.empty())
+  if (config.workers != 0 || config.replicas != 1 || num_stages(config) != 1 ||
+      !config.space.empty())
     return config.workers;
   const auto place = mpi::launched_place();
   return place && place->size > 1 ? place->size : 0;
@@ -53,13 +60,13 @@ int64_t num_workers(const JobConfig& config) {
 
 /// Checks the number of workers, and chooses their grid where none is given.
 void resolve_workers(const JobConfig& config, int64_t workers, const Graph& graph, Plan* plan) {
-  if (config.stages > 1) {
+  if (num_stages(config) > 1) {
     if (plan->num_ranks() != workers)
       throw_error<InvalidInput>(
           "[--workers] {} do not fit {} and {} of {} in all; leave "
           "--workers out, and give --space for more workers a stage",
           counted(workers, "worker"), counted(config.replicas, "replica"),
-          counted(config.stages, "stage"), counted(plan->ranks_per_replica(), "worker"));
+          counted(num_stages(config), "stage"), counted(plan->ranks_per_replica(), "worker"));
     return;
   }
   if (workers < 1) throw_error<InvalidInput>("[--workers] {} must be at least 1", workers);
@@ -96,6 +103,12 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   plan.schedule = parse_schedule(config.pipeline_schedule);
   plan.schedule_costs = parse_schedule_costs(config.pipeline_costs);
   if (!config.scratch.empty()) plan.scratch_bytes = parse_bytes(config.scratch, "--scratch");
+  if (config.layers > 1 && config.multigrid.empty())
+    throw_error<InvalidInput>(
+        "[--layers] {} slices of layers run at once by multigrid alone, which is approximate; say "
+        "--multigrid, such as levels=2,coarsening=4,forward=2,backward=1",
+        config.layers);
+  if (!config.multigrid.empty()) plan.multigrid = parse_multigrid(config.multigrid);
   resolve_stages(config, &plan);
   check_num_ranks(plan);
   if (const int64_t workers = num_workers(config); workers != 0)
@@ -106,6 +119,10 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
 
 void assign_stages(const JobConfig& config, const Graph& graph, at::ScalarType real, Plan* plan) {
   if (plan->num_stages() == 1 || !plan->stage_of.empty()) return;
+  if (plan->multigrid) {
+    plan->stage_of = assign_layers(graph, *plan->multigrid, plan->num_stages());
+    return;
+  }
   const std::vector<std::string> names = balance_names();
   if (std::find(names.begin(), names.end(), config.balance) == names.end()) {
     if (access(config.balance.c_str(), R_OK) != 0)

@@ -23,7 +23,7 @@ void BucketWriter::set_up() {
   started_.assign(step.buckets.size(), false);
   pending_.assign(step.buckets.size(), 0);
   for (const Node& node : writer_.graph.nodes()) {
-    if (!step.backward.needs_gradient[node.output]) continue;
+    if (!step.backward.needs_gradient[node.output] || !writer_.graph.has_trainable(node)) continue;
     for (ParameterId parameter : node.parameters) {
       if (const int bucket = step.bucket_of_parameter[parameter]; bucket >= 0)
         pending_[bucket] += step.num_micro_batches();

@@ -15,7 +15,8 @@ std::vector<ParameterId> in_order_of_completion(const Graph& graph) {
   const NodeId last = static_cast<NodeId>(graph.nodes().size()) - 1;
   std::vector<NodeId> first_use(graph.parameters().size(), last);
   for (NodeId node = last; node >= 0; --node)
-    for (ParameterId parameter : graph.node(node).parameters) first_use[parameter] = node;
+    if (graph.node(node).op->trains_parameters())
+      for (ParameterId parameter : graph.node(node).parameters) first_use[parameter] = node;
   for (const Derivation& derivation : graph.derivations())
     for (ParameterId source : derivation.sources)
       first_use[source] = std::min(first_use[source], first_use[derivation.result]);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite.h"
 
 namespace tessera {
@@ -14,6 +15,8 @@ int stage_of_node(const std::string& name, const Plan& plan) {
   auto found = plan.stage_of.find(name);
   if (found == plan.stage_of.end() && name.ends_with(kPartialSuffix))
     found = plan.stage_of.find(name.substr(0, name.size() - kPartialSuffix.size()));
+  if (found == plan.stage_of.end())
+    found = plan.stage_of.find(name.substr(0, name.rfind(kSweepMark)));
   if (found == plan.stage_of.end())
     throw_error<InvalidInput>("[plan] stage_of does not say which stage node {} belongs to; add it",
                               name);

@@ -72,6 +72,7 @@ void Emitter::forward(NodeId id, int m) {
   if (const auto halves = channel_halves(step_.placed, id, m); halves && writer_.here.runs(id, m))
     return forward_by_halves(id, m, halves->first, halves->second);
   statistics_.forward(id, m);
+  if (step_.is_zero(step_.graph().node(id).output)) return;
   values_.forward(id, m);
   if (is_loss) buckets_.loss_added();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/lower/edges.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite.h"
 #include "tessera/plan/placement.h"
 
@@ -27,7 +28,7 @@ void widen(const ValuePlan& value, const EdgeGroup& group, int first_spatial, Ha
 }  // namespace
 
 std::vector<HaloInfo> halo_report(const Graph& graph, const Plan& plan) {
-  const PlacedGraph placed = place(rewrite(graph, plan), plan);
+  const PlacedGraph placed = place(rewrite(graph, without_multigrid(plan)), plan);
   std::vector<HaloInfo> report;
   for (size_t id = 0; id < placed.values.size(); ++id) {
     const Value& value = placed.graph.values()[id];

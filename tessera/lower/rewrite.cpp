@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite_passes.h"
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/relu.h"
@@ -38,6 +39,9 @@ const std::vector<Rewrite>& rewrites() {
   static const std::vector<Rewrite> all{
       {"fuse-norm-relu", "a batch norm and the ReLU that alone reads it become one operator",
        Rewrite::Kind::kOptional, fuse_norm_relu},
+      {"multigrid",
+       "a residual chain becomes sweeps over its intervals, where the plan asks for multigrid",
+       Rewrite::Kind::kRequired, solve_by_multigrid},
       {"sums-by-parts",
        "a sum or mean over all of space, which has no kernels of its own, becomes a partial sum of "
        "each cell of the grid and their sum",

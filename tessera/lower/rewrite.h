@@ -1,6 +1,7 @@
 #pragma once
-// Changes to the graph before it is placed, each of which keeps every number: a list of named
-// passes, which run in its order. Parameters, inputs and outputs keep their order, too.
+// Changes to the graph before it is placed: a list of named passes, which run in its order. Each
+// keeps every number, but for multigrid, which the plan asks for. Parameters, inputs and outputs
+// keep their order, too.
 //
 // Example: what a network is without its fused norms
 //   rewrite(graph, plan, {"fuse-norm-relu"});
@@ -21,7 +22,7 @@ constexpr std::string_view kPartialSuffix = ".partial";
 struct Rewrite {
   enum class Kind {
     kOptional,
-    kRequired,  // what it replaces has no kernels
+    kRequired,  // what it replaces has no kernels, or is not what the plan asks for
   };
   std::string name;
   std::string what;  // it does, in a sentence

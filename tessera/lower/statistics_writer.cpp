@@ -3,17 +3,37 @@
 #include <algorithm>
 
 #include "tessera/lower/channels.h"
+#include "tessera/ops/chain/linearised.h"
 
 namespace tessera {
 
 void StatisticsWriter::forward(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
   if (node.op->forward_statistics(node.types).per_piece == 0 || !writer_.here.runs(id, m)) return;
+  if (const NodeId at_point = node_at_point(id); at_point >= 0) {
+    writer_.merged_statistics[{id, m}] = writer_.merged_statistics.at({at_point, m});
+    return;
+  }
   Climb climb = start(id, Pass::kForward, statistics_channel(writer_.placed, id, m, 0),
                       writer_.placed.ranks_of_node(id, m), piece_rows(id, m));
   const BufferId row = finish(&climb);
   writer_.merged_statistics[{id, m}] = merge(id, row);
   if (!node.buffers.empty()) keep_for_buffers(id, m, row);
+}
+
+/// A derivative has the statistics of the node at whose point it is taken; -1 where `id` is none, or
+/// that node runs elsewhere.
+NodeId StatisticsWriter::node_at_point(NodeId id) const {
+  const Node& node = writer_.graph.node(id);
+  const Op* op = linearised_operator(*node.op);
+  for (size_t i = 0; op != nullptr && i < node.inputs.size(); ++i) {
+    if (!node.op->statistics_read(static_cast<int>(i))) continue;
+    for (const Use& use : writer_.graph.value(node.inputs[i]).uses)
+      if (writer_.graph.node(use.node).op.get() == op &&
+          writer_.placed.stage_of_node[use.node] == writer_.placed.stage_of_node[id])
+        return use.node;
+  }
+  return -1;
 }
 
 Climb StatisticsWriter::start_half(NodeId id, int m, int half, const Range& channels) {

@@ -57,6 +57,7 @@ class StatisticsWriter {
   void finish_step();
 
  private:
+  NodeId node_at_point(NodeId node) const;
   std::vector<BufferId> piece_rows(NodeId node, int micro_batch,
                                    const std::optional<Range>& channels = std::nullopt);
   Climb start(NodeId node, Pass pass, int channel, const Members& members,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite.h"
 #include "tessera/lower/task_costs.h"
 #include "tessera/lower/workload.h"
@@ -114,7 +115,9 @@ StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions
   StepPlan step;
   step.options = options;
   step.scratch_bytes = plan.scratch_bytes;
-  step.placed = place(rewrite(graph, plan, options.without_rewrites), plan);
+  const bool trains = options.step != StepKind::kForward;
+  step.placed = place(
+      rewrite(graph, trains ? plan : without_multigrid(plan), options.without_rewrites), plan);
   step.early = find_early_part(step.graph(), plan.micro_batches);
   check_micro_batches(step.graph(), plan, step.early, options.step);
   step.backward = analyse_backward(step.graph(), options);

@@ -34,6 +34,11 @@ struct StepPlan {
   /// holders give each other: GEMS leaves half of the micro-batches on other ranks, and buffers
   /// that several nodes share are updated in the order of the nodes, by all of their holders.
   bool updates_buffers_late(NodeId node) const;
+  /// Of derivatives, whose changes are zero: never computed, sent or stored (Op::gives_zeros).
+  bool is_zero(ValueId value) const {
+    const NodeId producer = graph().value(value).producer;
+    return producer >= 0 && graph().node(producer).op->gives_zeros();
+  }
   bool trains() const { return options.step != StepKind::kForward; }
   /// Whether backward of the node gives this input a gradient.
   bool passes_gradient(NodeId node, int input) const {

@@ -26,7 +26,7 @@ TaskCosts kernel_costs(const CostModel& model, const Graph& graph, NodeId id,
   const Node& node = graph.node(id);
   const auto cost = [&](Phase phase) { return model.kernel(node, phase, out); };
   TaskCosts costs;
-  costs.forward = cost(Phase::kForward);
+  costs.forward = node.op->gives_zeros() ? 0 : cost(Phase::kForward);
   if (node.op->forward_statistics(node.types).per_piece > 0)
     costs.forward += cost(Phase::kPieceStatistics);
   if (backward.recomputed[node.output]) costs.backward += cost(Phase::kRecompute);

@@ -28,7 +28,8 @@ void ValueWriter::load(ValueId value, int m) {
 void ValueWriter::finish_exchanges(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
   for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input)
-    if (const int group = writer_.placed.group_of(id, input); group >= 0)
+    if (const int group = writer_.placed.group_of(id, input);
+        group >= 0 && !writer_.step.is_zero(node.inputs[input]))
       finish_exchange(node.inputs[input], group, m);
 }
 
@@ -228,7 +229,8 @@ void ValueWriter::run_part(NodeId id, Phase phase, int piece, const Box& box) {
   const Node& node = writer_.graph.node(id);
   Run run = writer_.begin_run(id, phase, piece, box);
   for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
-    run.arguments.push_back({Role::kInput, i, input(id, i, piece, box)});
+    if (!writer_.step.is_zero(node.inputs[i]))
+      run.arguments.push_back({Role::kInput, i, input(id, i, piece, box)});
   writer_.add_merged_statistics(id, piece, &run.arguments);
   if (const Saved saved = node.op->saved(box, node.types); saved.numel > 0) {
     const BufferId buffer =

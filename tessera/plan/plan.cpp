@@ -89,7 +89,8 @@ std::vector<int64_t> counts(const Json& json, const std::string& key) {
 const std::vector<std::string>& known_keys() {
   static const std::vector<std::string> keys{"data",     "space",         "pieces",
                                              "stages",   "stage_of",      "micro_batches",
-                                             "schedule", "schedule_costs", "scratch_bytes"};
+                                             "schedule", "schedule_costs", "scratch_bytes",
+                                             "multigrid"};
   return keys;
 }
 
@@ -128,6 +129,7 @@ Plan plan_of(const Json& json) {
   plan.schedule = parse_schedule(name_in(json, "schedule", to_string(plan.schedule)));
   plan.schedule_costs =
       parse_schedule_costs(name_in(json, "schedule_costs", to_string(plan.schedule_costs)));
+  if (json.contains("multigrid")) plan.multigrid = parse_multigrid(name_in(json, "multigrid", ""));
   if (json.contains("scratch_bytes"))
     plan.scratch_bytes = whole_number(json["scratch_bytes"], "scratch_bytes", 0, kMostScratchBytes);
   return plan;
@@ -215,6 +217,7 @@ std::string to_string(const Plan& plan) {
   }
   if (!plan.pieces.empty()) text += ", pieces " + to_string(plan.pieces);
   if (plan.micro_batches > 1) text += fmt::format(", {} micro-batches", plan.micro_batches);
+  if (plan.multigrid) text += ", multigrid " + to_string(*plan.multigrid);
   if (plan.num_stages() == 1 && plan.micro_batches == 1) return text;
   text += ", " + to_string(plan.schedule);
   if (plan.schedule_costs != ScheduleCosts::kTasks) text += " by " + to_string(plan.schedule_costs);
@@ -231,6 +234,7 @@ std::string to_json(const Plan& plan) {
     if (plan.schedule_costs != ScheduleCosts::kTasks)
       json["schedule_costs"] = to_string(plan.schedule_costs);
   }
+  if (plan.multigrid) json["multigrid"] = to_string(*plan.multigrid);
   if (plan.scratch_bytes != kUsualScratchBytes) json["scratch_bytes"] = plan.scratch_bytes;
   return json_text(json);
 }

@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/base/members.h"
 #include "tessera/graph/value_type.h"
+#include "tessera/plan/multigrid.h"
 #include "tessera/plan/schedule_costs.h"
 #include "tessera/plan/schedule_kind.h"
 
@@ -34,6 +36,7 @@ struct Plan {
   ScheduleKind schedule = ScheduleKind::kOneForwardOneBackward;
   ScheduleCosts schedule_costs = ScheduleCosts::kTasks;
   int64_t scratch_bytes = kUsualScratchBytes;  // the most that a kernel gets, unless it needs more
+  std::optional<Multigrid> multigrid = {};     // residual chains are solved by sweeps; none: exactly
 
   int num_ranks() const;
   int num_stages() const { return stages.empty() ? 1 : static_cast<int>(stages.size()); }

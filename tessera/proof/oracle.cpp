@@ -10,6 +10,7 @@
 #include "tessera/data/noise.h"
 #include "tessera/graph/gradient_flow.h"
 #include "tessera/graph/reference.h"
+#include "tessera/lower/multigrid.h"
 
 namespace tessera {
 namespace {
@@ -78,7 +79,10 @@ void load_input(const Graph& graph, ValueId input, const VerifyOptions& options,
 
 Oracle::Oracle(const Graph& graph, const VerifyOptions& options,
                const std::optional<RandomKey>& rounding)
-    : graph_(graph), options_(options), rounding_(rounding), optimiser_(optimiser_of(options)) {
+    : graph_(solve_by_multigrid(graph, options.plan)),
+      options_(options),
+      rounding_(rounding),
+      optimiser_(optimiser_of(options)) {
   for (const Parameter& parameter : graph.parameters()) {
     parameters_.push_back(initial_value(parameter, options.seed, options.real).contiguous());
     if (rounding && parameter.role != ParameterRole::kBuffer)

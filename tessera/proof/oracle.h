@@ -26,7 +26,7 @@ void load_input(const Graph& graph, ValueId input, const VerifyOptions& options,
 
 class Oracle {
  public:
-  /// Both outlive it. With a key it rounds once more, up or down by numbers of that key.
+  /// `options` outlive it. With a key it rounds once more, up or down by numbers of that key.
   Oracle(const Graph& graph, const VerifyOptions& options,
          const std::optional<RandomKey>& rounding = std::nullopt);
 
@@ -37,7 +37,7 @@ class Oracle {
   std::vector<at::Tensor> inputs(int64_t step) const;
   void clip(std::vector<at::Tensor>* gradients) const;
 
-  const Graph& graph_;
+  const Graph graph_;  // with the plan's multigrid: what is approximate is so on both sides
   const VerifyOptions& options_;
   const std::optional<RandomKey> rounding_;
   std::vector<at::Tensor> parameters_;

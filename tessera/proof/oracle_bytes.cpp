@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tessera/lower/multigrid.h"
 #include "tessera/proof/oracle.h"
 
 namespace tessera {
@@ -34,9 +35,10 @@ OracleBytes oracle_bytes(const Graph& graph, const VerifyOptions& options) {
   OracleBytes bytes;
   bytes.weights = all + trainable * (1 + optimiser_of(options)->state_copies());
   bytes.kept = (options.keep_gradients ? trainable : 0) + (options.keep_parameters ? all : 0);
-  for (const Value& value : graph.values()) bytes.values += bytes_of(value.type, options.real);
+  const Graph solved = solve_by_multigrid(graph, options.plan);
+  for (const Value& value : solved.values()) bytes.values += bytes_of(value.type, options.real);
   int64_t workspace = 0;
-  for (const Node& node : graph.nodes())
+  for (const Node& node : solved.nodes())
     workspace = std::max(workspace, workspace_bytes(node, options.real));
   bytes.values += workspace;
   return bytes;

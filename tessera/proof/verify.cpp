@@ -9,6 +9,7 @@
 #include "tessera/proof/judgement.h"
 #include "tessera/proof/oracle.h"
 #include "tessera/proof/patience.h"
+#include "tessera/proof/solve_error.h"
 #include "tessera/proof/step_on_ranks.h"
 #include "tessera/runtime/holders_agree.h"
 #include "tessera/runtime/rank_session.h"
@@ -142,6 +143,7 @@ VerifyReport verify(const Graph& graph, const Lowering& lowering, const VerifyOp
   release_cached_memory();
   barrier(transport, everyone(transport.size()));  // all ranks' memory is free
   if (transport.rank() != 0) return report;
+  if (options.plan.multigrid) report.solve_error = solve_error(graph, options);
   judge_strictly(compared, options, &report);
   if (report.ok) return report;
   judge_by_conditioning(compared, measure_conditioning(graph, options), options, &report);

@@ -55,6 +55,13 @@ struct Sensitivity {
   bool raises_limits = false;  // of some tensor of this step
 };
 
+/// How far multigrid is from the network, layer after layer (solve_error.h), relatively.
+struct SolveError {
+  double loss = 0;
+  double output = 0;
+  double gradient = 0;
+};
+
 struct VerifyReport {
   int ranks = 1;
   double loss_rel = 0;
@@ -63,8 +70,9 @@ struct VerifyReport {
   double param_grad_rel = 0;
   double updated_param_rel = 0;
   double buffer_rel = 0;
-  double param_grad_l2 = 0;  // |a - ref| / |ref| over all parameters together
-  std::string worst;         // the tensor with the largest difference, and its step
+  double param_grad_l2 = 0;               // |a - ref| / |ref| over all parameters together
+  std::optional<SolveError> solve_error;  // where the plan has multigrid
+  std::string worst;                      // the tensor with the largest difference, and its step
   bool ok = false;
   double limit = 0;                        // of outputs, in a network where rounding stays small
   std::string failure;                     // the tensor that is furthest beyond its limit

@@ -10,6 +10,7 @@
 #include "tessera/data/finite.h"
 #include "tessera/optim/averaged.h"
 #include "tessera/train/configured.h"
+#include "tessera/train/growing_cycles.h"
 #include "tessera/train/label_check.h"
 
 namespace tessera {
@@ -40,9 +41,12 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
       early_stopping_(configured_early_stopping(job.config)),
       plateau_(configured_plateau(job.config)),
       loader_(job.train_loader()) {
-  micro_steps_ = executors_for(job.micro_steps);
-  partial_micro_steps_ = executors_for(job.partial_micro_steps);
+  steps_ = {job.micro_steps, job.partial_micro_steps};
+  micro_steps_ = executors_for(steps_.micro_steps);
+  partial_micro_steps_ = executors_for(steps_.partial_micro_steps);
+  multigrid_ = job.plan.multigrid;
   optimiser_->keep_state_in(parameters_.states());
+  if (job_.serial_step) serial_check_ = std::make_unique<SerialCheck>(job, &parameters_, transport);
   if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);
 }
 
@@ -62,7 +66,7 @@ Trainer::Executors Trainer::executors_for(
 }
 
 const Lowering& Trainer::lowering_of(int64_t batch) const {
-  const auto& lowerings = is_partial(batch) ? job_.partial_micro_steps : job_.micro_steps;
+  const auto& lowerings = is_partial(batch) ? steps_.partial_micro_steps : steps_.micro_steps;
   return *lowerings[batch % job_.config.accumulation];
 }
 
@@ -100,6 +104,7 @@ TrainOutcome Trainer::run() {
   while (step_ < job_.total_steps && !stopped_before) {
     const double loss = train_step();
     ++step_;
+    add_cycles_where_needed();
     outcome_.loss = loss;
     outcome_.losses.push_back(loss);
     const bool epoch_ends = step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps;
@@ -121,6 +126,23 @@ TrainOutcome Trainer::run() {
   if (saved_at != step_) save_checkpoint(false);
   finish_run();
   return outcome_;
+}
+
+/// Collective over all ranks.
+void Trainer::use_cycles(const Multigrid& multigrid) {
+  multigrid_ = multigrid;
+  steps_ = job_.growing_cycles->steps(job_, multigrid);
+  micro_steps_ = executors_for(steps_.micro_steps);
+  partial_micro_steps_ = executors_for(steps_.partial_micro_steps);
+}
+
+void Trainer::add_cycles_where_needed() {
+  const double limit = job_.config.multigrid_error;
+  if (limit == 0 || !serial_difference_ || !(serial_difference_->gradient > limit)) return;
+  use_cycles(with_more_cycles(*multigrid_));
+  if (progress_)
+    progress_->say(fmt::format("from step {} on {} V-cycles forward and {} backward", step_ + 1,
+                               multigrid_->forward, multigrid_->backward));
 }
 
 double Trainer::train_step() {
@@ -160,7 +182,24 @@ void Trainer::run_micro_step(int64_t batch) {
     optimiser_->set_learning_rate(last_learning_rate_);
     optimiser_->step(parameters_.values(), parameters_.gradients());
   };
+  serial_difference_.reset();
+  if (!serial_check_ || step_ % job_.config.check_serial != 0 || is_partial(batch))
+    return executor_of(batch).run(context);
+  StepContext serial{.seed = context.seed, .step = context.step};
+  serial.load = [&](ValueId input, const Box& box, at::Tensor target) {
+    loader_.load({field_of(job_.serial_step->graph(), input), box}, batch, target);
+  };
+  serial_check_->run(serial);
+  context.gradients_complete = [&, before = context.gradients_complete] {
+    before();
+    serial_check_->compare_gradients();
+  };
   executor_of(batch).run(context);
+  serial_difference_ = serial_check_->difference(executor_of(batch).loss());
+  if (progress_)
+    progress_->say(fmt::format(
+        "step {}: multigrid is {:.2e} from the serial loss, {:.2e} from the serial gradient",
+        step_ + 1, serial_difference_->loss, serial_difference_->gradient));
 }
 
 /// The step's whole gradients, before clipping, under the parameters' names.
@@ -245,7 +284,8 @@ bool Trainer::anyone_wants_to_stop() {
 void Trainer::log_step(double loss) {
   const bool validated =
       outcome_.validation && (step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps);
-  const bool row_due = step_ == 1 || validated || step_ % job_.config.log_interval == 0;
+  const bool row_due =
+      step_ == 1 || validated || serial_difference_ || step_ % job_.config.log_interval == 0;
   if (metrics_ && row_due) {
     std::vector<std::optional<double>> row{
         static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), seconds(), loss,
@@ -256,6 +296,10 @@ void Trainer::log_step(double loss) {
     const ValidationResult none, &result = validated ? *outcome_.validation : none;
     add(result.loss);
     for (const ScoreName& score : scores_shown()) add(result.scores.*score.value);
+    if (job_.plan.multigrid)
+      for (double SerialDifference::*each : {&SerialDifference::loss, &SerialDifference::gradient})
+        row.push_back(serial_difference_ ? std::optional((*serial_difference_).*each)
+                                         : std::nullopt);
     try {
       metrics_->append(step_, row);
     } catch (const InvalidInput& error) {

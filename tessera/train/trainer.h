@@ -24,6 +24,7 @@
 #include "tessera/train/progress.h"
 #include "tessera/train/run_folder.h"
 #include "tessera/train/run_results.h"
+#include "tessera/train/serial_check.h"
 #include "tessera/train/training_job.h"
 #include "tessera/train/validator.h"
 
@@ -93,6 +94,8 @@ class Trainer {
   // trainer.cpp: the loop
   using Executors = std::vector<std::shared_ptr<Executor>>;  // batches of one kind share theirs
   Executors executors_for(const std::vector<std::shared_ptr<const Lowering>>& lowerings);
+  void use_cycles(const Multigrid& multigrid);
+  void add_cycles_where_needed();
   double train_step();
   void run_micro_step(int64_t batch);
   void dump_gradients();
@@ -120,9 +123,13 @@ class Trainer {
   LearningRate learning_rate_;
   EarlyStopping early_stopping_;
   std::optional<Plateau> plateau_;
+  StepLowerings steps_;
   Executors micro_steps_;
   Executors partial_micro_steps_;
+  std::optional<Multigrid> multigrid_;  // as the plan says, or with more V-cycles
   std::unique_ptr<Validator> validator_;
+  std::unique_ptr<SerialCheck> serial_check_;          // where --check-serial asks for it
+  std::optional<SerialDifference> serial_difference_;  // of the last step, where it was checked
   BatchLoader loader_;
   std::unique_ptr<Prefetch> prefetch_;
   std::optional<CheckpointStore> checkpoints_;  // once the run folder is known

@@ -10,6 +10,7 @@
 #include "tessera/files/json.h"
 #include "tessera/optim/averaged.h"
 #include "tessera/runtime/holders_agree.h"
+#include "tessera/train/growing_cycles.h"
 #include "tessera/train/trainer.h"
 
 // How a run begins, is saved and ends: the part of the trainer that deals with files.
@@ -17,10 +18,11 @@
 namespace tessera {
 namespace {
 
-std::vector<std::string> metrics_columns(const std::vector<ScoreName>& scores) {
+std::vector<std::string> metrics_columns(const std::vector<ScoreName>& scores, bool multigrid) {
   std::vector<std::string> columns{"epoch",         "seconds",       "loss",
                                    "learning_rate", "gradient_norm", "val_loss"};
   for (const ScoreName& score : scores) columns.push_back(score.name);
+  if (multigrid) columns.insert(columns.end(), {"serial_loss_error", "serial_gradient_error"});
   return columns;
 }
 
@@ -28,7 +30,7 @@ constexpr const char *kValidationsWithoutBest = "validations_without_best",
                      *kPlateauRate = "plateau_rate", *kPlateauBest = "plateau_best",
                      *kPlateauBad = "plateau_validations_without_best",
                      *kClassWeights = "class_weights", *kIntensities = "intensities",
-                     *kSeconds = "seconds";
+                     *kSeconds = "seconds", *kCycles = "multigrid_cycles";
 
 /// "0.5/2/1", with all their digits.
 std::string slashed_digits(const std::vector<double>& numbers) {
@@ -167,7 +169,8 @@ void Trainer::open_records(const std::string& resumed_from) {
       config_text(), to_json(job_.plan),       job_.plan.num_ranks(), transport_name_, config.seed,
       resumed,       to_json(job_.intensities)};
   folder_->write_description(description);
-  metrics_.emplace(folder_->file("metrics.csv"), metrics_columns(scores_shown()), resumed);
+  metrics_.emplace(folder_->file("metrics.csv"),
+                   metrics_columns(scores_shown(), job_.plan.multigrid.has_value()), resumed);
   ProgressOptions options;
   options.style = progress_style(transport_->rank());
   options.first_step = step_;
@@ -214,6 +217,9 @@ void Trainer::restore(const std::string& checkpoint) {
   if (const auto found = state.metadata.find("results"); found != state.metadata.end())
     static_cast<RunResults&>(outcome_) = results_in(found->second, checkpoint);
   if (!validator_) outcome_.validation.reset();  // a run that goes on elsewhere may have none
+  if (const auto found = state.metadata.find(kCycles);
+      found != state.metadata.end() && job_.growing_cycles)
+    use_cycles(with_cycles(*multigrid_, found->second));
   seconds_before_ = number_in<double>(state, kSeconds, checkpoint).value_or(0);
   step_ = state.step;
   outcome_.resumed_at = step_;
@@ -241,6 +247,7 @@ TrainingState Trainer::snapshot() {
                     {kValidationsWithoutBest, std::to_string(early_stopping_.state().num_without)}};
   state.metadata[kIntensities] = to_json(job_.intensities);
   if (plateau_) describe_plateau(plateau_->state(), &state.metadata);
+  if (job_.growing_cycles) state.metadata[kCycles] = cycles_text(*multigrid_);
   if (!job_.class_weights.empty())
     state.metadata[kClassWeights] = slashed_digits(job_.class_weights);
   return state;

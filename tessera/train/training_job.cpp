@@ -12,6 +12,8 @@
 #include "tessera/graph/transform.h"
 #include "tessera/lower/inference.h"
 #include "tessera/train/configured.h"
+#include "tessera/train/growing_cycles.h"
+#include "tessera/train/serial_check.h"
 
 namespace tessera {
 namespace {
@@ -268,6 +270,12 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   job.batches = training_batches(job);
   job.micro_steps = lower_micro_steps(job, job.graph);
   job.partial_micro_steps = lower_partial_micro_steps(job);
+  job.serial_step = lower_serial_step(job);
+  if (config.multigrid_error > 0 && !job.serial_step)
+    throw_error<InvalidInput>(
+        "[--multigrid-error] {} is a limit of what --check-serial finds; give both",
+        config.multigrid_error);
+  if (config.multigrid_error > 0) job.growing_cycles = std::make_shared<GrowingCycles>();
   if (job.validation_set) lower_validation(&job);
   job.steps_per_epoch =
       std::max<int64_t>(1, job.batches->batches_per_epoch() / config.accumulation);
@@ -278,6 +286,13 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
                               counted(epochs, "epoch"), counted(job.steps_per_epoch, "step"),
                               std::max<int64_t>(1, kMostCounted / job.steps_per_epoch));
   return job;
+}
+
+StepLowerings lower_steps(const TrainingJob& job, const Multigrid& multigrid) {
+  TrainingJob other = job;
+  other.plan.multigrid = multigrid;
+  other.micro_steps = lower_micro_steps(other, other.graph);
+  return {other.micro_steps, lower_partial_micro_steps(other)};
 }
 
 TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,

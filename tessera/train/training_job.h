@@ -19,6 +19,15 @@
 
 namespace tessera {
 
+class GrowingCycles;  // growing_cycles.h
+
+/// The programs of a training step.
+struct StepLowerings {
+  std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch
+  /// The same for the last batch of an epoch where that is smaller; empty where it is not.
+  std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
+};
+
 struct TrainingJob {
   TrainConfig config;
   Graph graph;
@@ -32,7 +41,9 @@ struct TrainingJob {
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
   /// The same for the last batch of an epoch where that is smaller; empty where it is not.
   std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
-  std::shared_ptr<const Lowering> validation;  // forward, with running statistics; null: none
+  std::shared_ptr<GrowingCycles> growing_cycles;  // null: their number stays
+  std::shared_ptr<const Lowering> serial_step;    // of --check-serial; null: none
+  std::shared_ptr<const Lowering> validation;     // forward, with running statistics; null: none
   std::vector<double> class_weights;  // counted for the loss; a resumed run must have the same
   std::shared_ptr<const Lowering> partial_validation;  // of the last batch, where it is smaller
   std::map<std::string, std::string> ties;  // second names of tied parameters in weights files
@@ -62,6 +73,9 @@ DatasetSplit split_for_training(const TrainConfig& config, std::shared_ptr<const
 /// placement do not fit each other.
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
                              at::ScalarType real, std::shared_ptr<const Dataset> data = nullptr);
+
+/// The steps of a job with another multigrid; on the same placement, with the same buckets.
+StepLowerings lower_steps(const TrainingJob& job, const Multigrid& multigrid);
 
 /// What of a job a Validator reads, for all samples of `data`. Throws InvalidInput where model and
 /// data do not fit each other.

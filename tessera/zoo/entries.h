@@ -14,6 +14,7 @@ ModelInfo fcn2d();
 ModelInfo inception_v3();
 ModelInfo mobilenet_v2();
 ModelInfo resnet(int depth);     // 18, 34, 50, 101 or 152
+ModelInfo resnet_chain(int num_spatial);
 ModelInfo resnet_v2(int depth);  // 110 or 1001
 ModelInfo resunet2d();
 ModelInfo unet(int num_spatial);

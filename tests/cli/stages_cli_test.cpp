@@ -66,6 +66,39 @@ TEST_F(StagesCli, VerifyTakesGridsSchedulesAndBalances) {
   }
 }
 
+const std::string kLayers =
+    " resnet_chain2d:blocks=8,width=2 --input 2x3x9x8 --layers 2 --multigrid coarsening=2";
+
+TEST_F(StagesCli, VerifySaysHowFarMultigridIsFromTheNetwork) {
+  const auto error_with = [](const std::string& more) {
+    const Outcome outcome = tessera("verify" + kLayers + more + " --json");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json report = json::parse(outcome.out);
+    EXPECT_EQ(report["ok"], true);
+    return report["multigrid_error"]["gradient"].get<double>();
+  };
+  EXPECT_GT(error_with(",forward=1"), 1e-6);
+  EXPECT_EQ(error_with(",forward=2,backward=2"), 0);
+  const Outcome table = tessera("verify" + kLayers);
+  EXPECT_TRUE(holds(table.out, "approximate: multigrid on one worker differs")) << table.out;
+}
+
+TEST_F(StagesCli, PlanDrawsTheSweeps) {
+  const Outcome outcome = tessera("plan" + kLayers + ",forward=1,relax=F");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.out, "forward, 1 V-cycle: ")) << outcome.out;
+  EXPECT_TRUE(holds(outcome.out, "\n0 | 0000")) << outcome.out;
+}
+
+TEST_F(StagesCli, LayersThatCannotBeSlicedAreRefused) {
+  for (const char* bad : {"verify resnet18 --layers 2 --multigrid levels=2",
+                          "verify resnet_chain2d:blocks=8 --layers 2",
+                          "verify resnet_chain2d:blocks=8 --layers 3 --multigrid coarsening=4",
+                          "verify resnet_chain2d --stages 2 --multigrid levels=2",
+                          "verify resnet_chain2d --multigrid levels=two"})
+    EXPECT_EQ(tessera(bad).exit_code, 2) << bad;
+}
+
 /// The lines of the picture: a resolution, and the stages of the nodes that run at it.
 TEST_F(StagesCli, PlanDrawsTheStagesAndWhatCrossesThem) {
   const Outcome outcome = tessera("plan" + kStages);

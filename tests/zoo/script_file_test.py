@@ -51,6 +51,7 @@ TRAINED = [
     ("cnn1d:base=4,depth=3,classes=3", (4, 1, 40), (2, 1, 52)),
     ("fcn2d:width=0.05,classes=3,dropout=0", (2, 3, 64, 48), (1, 3, 70, 49)),
     ("resnet18:width=8,classes=3", (4, 3, 48, 40), (2, 3, 64, 33)),
+    ("resnet_chain2d:width=4,blocks=5,time=3", (2, 3, 9, 8), (1, 3, 13, 10)),
     ("resunet2d:base=4,depth=3,classes=3,norm=instance", (2, 3, 16, 24), (1, 3, 19, 14)),
     ("unet2d:base=4,depth=3,classes=3", (2, 3, 18, 24), (1, 3, 24, 17)),
     ("unet3d:base=2,depth=3,classes=3,norm=group,groups=2", (1, 2, 8, 9, 8), (1, 2, 12, 7, 8)),

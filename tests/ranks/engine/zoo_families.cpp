@@ -25,6 +25,12 @@ std::vector<ZooFamily> small_models() {
       {"resunet2d:base=2,depth=3,norm=instance", {2, 3, 27, 30}, {{3, 2}}, {2, 2}},
       {"resunet2d:base=4,depth=3,norm=group,groups=4", {2, 3, 27, 30}, {{1, 3}}, {2, 2}},
       {"unet2d_valid:base=2,depth=2,norm=instance", {2, 1, 30, 28}, {{2, 2}}, {2, 2}},
+      {"resnet_chain1d:width=3,blocks=4,classes=3,norm=none", {2, 2, 41}, lines, {4}},
+      {"resnet_chain2d:width=3,blocks=5,classes=3", {2, 3, 17, 21}, planes, {2, 2}},
+      {"resnet_chain3d:width=4,blocks=4,classes=3,norm=group,groups=2",
+       {2, 1, 9, 8, 7},
+       solids,
+       {1, 2, 2}},
       // Deep levels with fewer pixels than workers.
       {"unet2d:base=2,depth=4,classes=3", {2, 3, 17, 16}, planes, {2, 2}},
       {"cnn2d:base=2,depth=4", {2, 3, 17, 19}, planes, {2, 2}},

@@ -12,6 +12,7 @@
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/thread_count.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/random_chains.h"
 #include "tests/ranks/engine/random_stages.h"
 
 namespace tessera {
@@ -20,6 +21,7 @@ namespace {
 constexpr int kSkipped = 77;      // CTest counts it as a skip
 constexpr int kRandomCases = 24;  // per number of ranks
 constexpr int kRandomStages = 8;
+constexpr int kRandomChains = 8;
 
 struct Tally {
   int passed = 0;
@@ -95,6 +97,7 @@ int run_as_rank() {
     set_rank_threads(1);
     check_random_networks(random_case, kRandomCases, transport, &tally);
     check_random_networks(random_stages_case, kRandomStages, transport, &tally);
+    check_random_networks(random_chain_case, kRandomChains, transport, &tally);
     check_zoo(transport, &tally);
     check_stages(transport, &tally);
     if (transport.rank() == 0)

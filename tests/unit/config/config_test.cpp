@@ -295,8 +295,10 @@ TEST(ChangedSettings, AreThoseThatChangeTheNumbers) {
   for (const char* option :
        {"--epochs", "--steps", "--replicas", "--space", "--workers", "--stages", "--pieces",
         "--micro-batches", "--threads", "--keep", "--run", "--checkpoint-interval",
-        "--log-interval", "--timeout", "--memory", "--patience", "--save-weights"})
+        "--log-interval", "--timeout", "--memory", "--patience", "--save-weights", "--layers"})
     EXPECT_TRUE(changes(option, "3").empty()) << option;
+  EXPECT_EQ(changes("--multigrid", "levels=3").size(), 1u);
+  EXPECT_EQ(changes("--check-serial", "3").size(), 1u);  // it may add V-cycles
   EXPECT_TRUE(changes("--launch", "mpi").empty());
   EXPECT_TRUE(changes("--bind", "off").empty());
   EXPECT_TRUE(changes("--on-nan", "skip").empty());

@@ -217,6 +217,8 @@ const Case kCases[] = {
     {"resnet50:width=4,classes=3", {3, 3, 65, 68}, {2, 3, 64, 97}},
     {"resnet110_v2:width=4,blocks=3", {2, 3, 17, 16}, {3, 3, 24, 22}},
     {"resnet1001_v2:width=2,blocks=4", {2, 3, 16, 15}, {3, 3, 24, 22}},
+    {"resnet_chain2d:width=3,blocks=4", {2, 3, 9, 8}, {1, 3, 13, 10}},
+    {"resnet_chain3d:width=2,blocks=3,norm=none", {2, 1, 5, 4, 6}, {1, 1, 7, 6, 5}},
     {"resunet2d:base=3,depth=3", {2, 3, 16, 24}, {1, 3, 13, 10}},
     {"resunet2d:base=3,depth=3,norm=instance", {1, 3, 13, 10}, {2, 3, 16, 8}},
     {"unet2d:base=3,depth=3", {2, 3, 16, 24}, {1, 3, 13, 10}},

@@ -70,6 +70,23 @@ TEST(ResolveJob, ThePlanIsWhole) {
   EXPECT_EQ(job.plan.stage_of.size(), job.graph().nodes().size());
 }
 
+TEST(ResolveJob, LayersAreSlicesByMultigrid) {
+  JobConfig config;
+  config.model = "resnet_chain2d:blocks=8,width=2";
+  config.layers = 2;
+  config.space = "1x2";
+  config.multigrid = "coarsening=2,forward=3";
+  const Job job = resolve_job(config);
+  EXPECT_EQ(job.plan.num_ranks(), 4);
+  EXPECT_EQ(job.plan.multigrid->forward, 3);
+  EXPECT_EQ(job.plan.stage_of.at("step4.conv"), 0);
+  EXPECT_EQ(job.plan.stage_of.at("step5.conv"), 1);
+  config.multigrid = "";
+  expect_refusal([&] { resolve_job(config); }, "say --multigrid");
+  config.multigrid = "relax=CF";
+  expect_refusal([&] { resolve_job(config); }, "use F, FCF");
+}
+
 TEST(ResolveJob, SeedAndLaunchAreTaken) {
   JobConfig config = of_small_unet();
   config.seed = 9;

@@ -80,6 +80,17 @@ TEST(Plan, WithStagesIsAJsonFile) {
   EXPECT_EQ(read.schedule_costs, ScheduleCosts::kTasks);
 }
 
+TEST(Plan, WithMultigridIsAJsonFile) {
+  Plan plan = staged({{2}, {2}}, 1, ScheduleKind::kOneForwardOneBackward);
+  plan.stage_of = {{"a", 0}, {"b", 1}};
+  plan.multigrid = {.levels = 3, .coarsening = 8, .forward = 4, .relaxations = 0, .skip = true};
+  EXPECT_EQ(parse(to_json(plan)), plan);
+  EXPECT_NE(to_string(plan).find("multigrid levels=3,coarsening=8,forward=4"), std::string::npos);
+  EXPECT_FALSE(parse("{}").multigrid);
+  EXPECT_THROW(parse(R"({"multigrid": "levels=0"})"), InvalidInput);
+  EXPECT_THROW(parse(R"({"multigrid": 3})"), InvalidInput);
+}
+
 TEST(Plan, RefusesStagesOfOtherTypes) {
   for (const char* bad :
        {R"({"stages": 3})", R"({"stages": [2, 2]})", R"({"stages": ["2x2"]})",

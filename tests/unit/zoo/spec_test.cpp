@@ -47,17 +47,13 @@ TEST(Spec, EveryModelBuildsFromItsDefaults) {
     EXPECT_EQ(graph.type(graph.inputs()[0]).shape(), model.default_input);
     EXPECT_EQ(graph.num_trainable(), same.num_trainable());
   }
-  for (const char* name : {"alexnet",      "attention_unet2d",
-                           "cnn1d",        "cnn2d",
-                           "cnn3d",        "densenet121",
-                           "fcn2d",        "inception_v3",
-                           "mobilenet_v2", "resnet18",
-                           "resnet34",     "resnet50",
-                           "resnet101",    "resnet152",
-                           "resnet110_v2", "resnet1001_v2",
-                           "resunet2d",    "unet2d",
-                           "unet2d_valid", "unet3d",
-                           "vgg16",        "vgg19"})
+  for (const char* name : {"alexnet",        "attention_unet2d", "cnn1d",          "cnn2d",
+                           "cnn3d",          "densenet121",      "fcn2d",          "inception_v3",
+                           "mobilenet_v2",   "resnet18",         "resnet34",       "resnet50",
+                           "resnet101",      "resnet152",        "resnet_chain1d", "resnet_chain2d",
+                           "resnet_chain3d", "resnet110_v2",     "resnet1001_v2",  "resunet2d",
+                           "unet2d",         "unet2d_valid",     "unet3d",         "vgg16",
+                           "vgg19"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 

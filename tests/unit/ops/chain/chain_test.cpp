@@ -1,0 +1,146 @@
+// Steps of a chain, and the derivatives that adjoint sweeps are made of: the input gradients of an
+// operator at a point that somebody else has computed, on any cut.
+
+#include <gtest/gtest.h>
+
+#include "tessera/ops/chain/chain_arithmetic.h"
+#include "tessera/ops/chain/detached.h"
+#include "tessera/ops/chain/linearised.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/group_norm.h"
+#include "tessera/ops/norm/instance_norm.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/dropout.h"
+#include "tessera/ops/pointwise/pointwise.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/shape/concat.h"
+#include "tests/unit/ops/op_harness.h"
+
+namespace tessera::chain_test {
+namespace {
+
+TEST(ChainStep, EqualsAutograd) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Graph graph;
+    const ValueType image = ValueType::image({2, 3, 9, 7});
+    const ValueId x = graph.add_input("x", image), y = graph.add_input("y", image);
+    chain_step(graph, x, y, "step", 0.37);
+    turning_point(graph, x, y, "turn");
+    graph.add_node("scaled", scaled(-1), {x});
+    check_graph_node(graph, seed);
+  }
+}
+
+/// The derivative of the graph's last node, at a random point.
+void check_derivative(const Graph& graph, uint64_t seed) {
+  const Node& node = graph.nodes().back();
+  at::manual_seed(seed);
+  const auto random = [](const Shape& shape) { return at::rand(shape, at::kDouble) * 2 - 1; };
+  std::vector<at::Tensor> changes, point, parameters;
+  std::vector<ValueType> types;
+  for (const ValueType& type : node.types.inputs) {
+    changes.push_back(random(type.shape()));
+    point.push_back(random(type.shape()));
+    types.push_back(type);
+  }
+  for (ParameterId id : node.parameters) parameters.push_back(random(graph.parameters()[id].shape));
+  const at::Tensor output = node.op->reference({&node.name, seed, 0, point, parameters, {}});
+  for (ValueId value : inputs_of_point(node)) types.push_back(graph.type(value));
+  std::vector<at::Tensor> inputs = changes;
+  if (!inputs_of_point(node).empty()) inputs.insert(inputs.end(), point.begin(), point.end());
+  if (node.op->keeps_output()) inputs.push_back(output);
+  EXPECT_TRUE(can_be_linearised(node));
+  check_op(*linearised(node), types, inputs, parameters, {}, seed);
+}
+
+void check_all(const std::function<void(Graph&, ValueId)>& add_node) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Graph graph;
+    add_node(graph, graph.add_input("x", ValueType::image({2, 4, 9, 7})));
+    check_derivative(graph, seed);
+  }
+}
+
+TEST(Linearised, EqualsAutogradForProducts) {
+  check_all([](Graph& graph, ValueId x) {
+    convolution(graph, x, "conv", {.out_channels = 3, .kernel = {3}, .padding = {1}});
+  });
+  check_all([](Graph& graph, ValueId x) {
+    convolution(graph, x, "conv",
+                {.out_channels = 4, .kernel = {3}, .dilation = {2}, .padding = {2}, .groups = 4});
+  });
+  check_all([](Graph& graph, ValueId x) {
+    transposed_convolution(graph, x, "up",
+                           {.out_channels = 4, .kernel = {3}, .padding = {1}, .bias = false});
+  });
+}
+
+TEST(Linearised, EqualsAutogradForNorms) {
+  check_all([](Graph& graph, ValueId x) { batch_norm(graph, x, "norm"); });
+  check_all([](Graph& graph, ValueId x) {
+    batch_norm(graph, x, "norm", {.activation = BatchNormOptions::Activation::kRelu});
+  });
+  check_all([](Graph& graph, ValueId x) { group_norm(graph, x, "norm", {.groups = 2}); });
+  check_all([](Graph& graph, ValueId x) { instance_norm(graph, x, "norm", {.affine = true}); });
+}
+
+TEST(Linearised, EqualsAutogradForFunctionsOfAnElement) {
+  check_all([](Graph& graph, ValueId x) { relu(graph, x, "relu"); });
+  check_all([](Graph& graph, ValueId x) { dropout(graph, x, "drop", {.probability = 0.4}); });
+  check_all([](Graph& graph, ValueId x) { graph.add_node("scaled", scaled(-1), {x}); });
+  for (PointwiseFunction function :
+       {PointwiseFunction::kTanh, PointwiseFunction::kSigmoid, PointwiseFunction::kGelu})
+    check_all([&](Graph& graph, ValueId x) { pointwise(graph, x, "act", {function}); });
+  check_all([&](Graph& graph, ValueId x) {
+    pointwise(graph, x, "affine", {PointwiseFunction::kAffine, 0.7, 0.1});
+  });
+}
+
+TEST(Linearised, EqualsAutogradForSeveralInputs) {
+  check_all([](Graph& graph, ValueId x) {
+    const ValueId y = graph.add_input("y", graph.type(x));
+    arithmetic(graph, x, y, "mul", Arithmetic::kMultiply);
+  });
+  check_all([](Graph& graph, ValueId x) {
+    concat(graph, {x, graph.add_input("y", graph.type(x))}, "cat");
+  });
+  check_all([](Graph& graph, ValueId x) {
+    chain_step(graph, x, graph.add_input("y", graph.type(x)), "step", 0.3);
+  });
+}
+
+TEST(Linearised, IsNotForWhatForwardLeaves) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", ValueType::image({2, 4, 8, 8}));
+  max_pool(graph, x, "pool", {.kernel = {2}, .stride = {2}});
+  EXPECT_FALSE(can_be_linearised(graph.nodes().back()));
+}
+
+TEST(Linearised, OfALinearOperatorNeedsNoPoint) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", ValueType::image({2, 4, 8, 8}));
+  chain_step(graph, x, graph.add_input("y", graph.type(x)), "step", 0.3);
+  EXPECT_TRUE(inputs_of_point(graph.nodes().back()).empty());
+  relu(graph, x, "relu");
+  EXPECT_EQ(inputs_of_point(graph.nodes().back()).size(), 2u);  // its sign is that of the output
+}
+
+TEST(Detached, GivesNoGradientAndLeavesRunningStatisticsAlone) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", ValueType::image({2, 4, 8, 8}));
+  batch_norm(graph, x, "norm");
+  const Node& norm = graph.nodes().back();
+  EXPECT_TRUE(buffers_of_copy(norm).empty());
+  const std::shared_ptr<const Op> copy = detached(norm);
+  EXPECT_FALSE(copy->differentiable(0));
+  EXPECT_FALSE(copy->keeps_input(0));
+  EXPECT_FALSE(copy->trains_parameters());
+  batch_norm(graph, x, "fixed", {.statistics = BatchNormOptions::Statistics::kRunning});
+  EXPECT_EQ(buffers_of_copy(graph.nodes().back()), graph.nodes().back().buffers);
+}
+
+}  // namespace
+}  // namespace tessera::chain_test
