@@ -57,7 +57,8 @@ Keys data_keys() {
   return {
       key("--data", "source",
           "folder:PATH, list:FILE.csv or .json, files:IMAGES,TARGETS (docs/data.md), or made up: "
-          "synthetic[:options]",
+          "synthetic[:options]; of several domains one for each, source=...;target1=... "
+          "(docs/domains.md)",
           &Config::data),
       key("--channels-last", "channels_last",
           "the images in the files are samples x space x channels, and so are targets that are "
@@ -235,8 +236,16 @@ Keys placement_keys() {
                                within(1, kMostRanks,
                                       key("--replicas", "replicas", "parts of the batch",
                                           &Config::replicas)))),
+      excluding(plan, within(0, 2,
+                             key("--domains", "domains",
+                                 "groups of workers for each image that the network reads, of a "
+                                 "model for several domains: 1, or 2 with the private encoders "
+                                 "apart (docs/domains.md); 0: none of their own",
+                                 &Config::domains))),
       excluding(plan, within(1, kMostStages,
-                             key("--stages", "stages", "parts of the network, one after the other",
+                             key("--stages", "stages",
+                                 "parts of the network, or of each domain's group, one after the "
+                                 "other",
                                  &Config::stages))),
       excluding(plan, grids(key("--space", "space",
                                 "parts of the spatial axes: 2x2; or a grid for each stage: "
@@ -281,8 +290,8 @@ Keys placement_keys() {
                  key("--norm", "norm",
                      "batch norm by the statistics of the whole batch, or of each micro-batch",
                      &Config::norm))),
-      excluding({"--replicas", "--stages", "--space", "--pieces", "--workers", "--micro-batches",
-                 "--pipeline-schedule", "--pipeline-costs", "--scratch"},
+      excluding({"--replicas", "--domains", "--stages", "--space", "--pieces", "--workers",
+                 "--micro-batches", "--pipeline-schedule", "--pipeline-costs", "--scratch"},
                 key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
       excluding(plan, key("--scratch", "scratch",

@@ -11,6 +11,7 @@
 #include "tessera/comm/mpi/environment.h"
 #include "tessera/lower/chunks.h"
 #include "tessera/planner/balance.h"
+#include "tessera/planner/domains.h"
 #include "tessera/planner/grid.h"
 
 namespace tessera {
@@ -22,8 +23,8 @@ std::vector<int64_t> resolve_pieces(const JobConfig& config, const Graph& graph,
   return pieces.size() == 1 ? best_pieces(graph, plan, pieces[0]) : pieces;
 }
 
-/// One grid for all stages, or one for each.
-void resolve_stages(const JobConfig& config, Plan* plan) {
+/// One grid for all of `num_stages`, or one for each.
+void resolve_stages(const JobConfig& config, int64_t num_stages, Plan* plan) {
   std::vector<std::vector<int64_t>> grids;
   if (config.space.ends_with(','))
     throw_error<InvalidInput>("[--space] {} ends with a comma; give a grid after it", config.space);
@@ -31,12 +32,12 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
     for (const std::string& grid : split_text(config.space, ','))
       grids.push_back(parse_sizes(grid, "--space"));
   if (grids.empty()) grids.emplace_back();
-  if (grids.size() == 1) grids.resize(config.stages, grids[0]);
-  if (static_cast<int64_t>(grids.size()) != config.stages)
+  if (grids.size() == 1) grids.resize(num_stages, grids[0]);
+  if (static_cast<int64_t>(grids.size()) != num_stages)
     throw_error<InvalidInput>(
         "[--space] {} has {} for {}; give one for all of them, or one for each", config.space,
-        counted(std::ssize(grids), "grid"), counted(config.stages, "stage"));
-  if (config.stages == 1)
+        counted(std::ssize(grids), "grid"), counted(num_stages, "stage"));
+  if (num_stages == 1)
     plan->space = grids[0];
   else
     plan->stages = grids;
@@ -45,7 +46,8 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
 /// 0: the product of the other options. Where none says anything, a launcher does: all processes
 /// that it has started work.
 int64_t num_workers(const JobConfig& config) {
-  if (config.workers != 0 || config.replicas != 1 || config.stages != 1 || !config.space.empty())
+  if (config.workers != 0 || config.replicas != 1 || config.domains != 0 || config.stages != 1 ||
+      !config.space.empty())
     return config.workers;
   const auto place = mpi::launched_place();
   return place && place->size > 1 ? place->size : 0;
@@ -53,13 +55,13 @@ int64_t num_workers(const JobConfig& config) {
 
 /// Checks the number of workers, and chooses their grid where none is given.
 void resolve_workers(const JobConfig& config, int64_t workers, const Graph& graph, Plan* plan) {
-  if (config.stages > 1) {
+  if (plan->num_stages() > 1) {
     if (plan->num_ranks() != workers)
       throw_error<InvalidInput>(
           "[--workers] {} do not fit {} and {} of {} in all; leave "
           "--workers out, and give --space for more workers a stage",
           counted(workers, "worker"), counted(config.replicas, "replica"),
-          counted(config.stages, "stage"), counted(plan->ranks_per_replica(), "worker"));
+          counted(plan->num_stages(), "stage"), counted(plan->ranks_per_replica(), "worker"));
     return;
   }
   if (workers < 1) throw_error<InvalidInput>("[--workers] {} must be at least 1", workers);
@@ -96,8 +98,12 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   plan.schedule = parse_schedule(config.pipeline_schedule);
   plan.schedule_costs = parse_schedule_costs(config.pipeline_costs);
   if (!config.scratch.empty()) plan.scratch_bytes = parse_bytes(config.scratch, "--scratch");
-  resolve_stages(config, &plan);
+  const DomainGroups groups = config.domains == 0
+                                  ? DomainGroups{}
+                                  : group_by_domains(graph, static_cast<int>(config.domains));
+  resolve_stages(config, config.stages * std::max(groups.count(), 1), &plan);
   check_num_ranks(plan);
+  if (config.domains > 0) plan.stage_of = stages_by_domains(graph, plan, groups);
   if (const int64_t workers = num_workers(config); workers != 0)
     resolve_workers(config, workers, graph, &plan);
   if (!config.pieces.empty()) plan.pieces = resolve_pieces(config, graph, plan);
