@@ -95,9 +95,11 @@ class Trainer {
   Executors executors_for(const std::vector<std::shared_ptr<const Lowering>>& lowerings);
   double train_step();
   void run_micro_step(int64_t batch);
+  void start_prefetching();
   void dump_gradients();
   void handle_bad_step(double loss);
   std::string bad_sample();
+  std::string bad_sample_of(int domain, int64_t batch);
   void validate();
   double monitored() const;
   bool anyone_wants_to_stop();
@@ -124,10 +126,10 @@ class Trainer {
   Executors partial_micro_steps_;
   std::unique_ptr<Validator> validator_;
   BatchLoader loader_;
-  std::unique_ptr<Prefetch> prefetch_;
-  std::optional<CheckpointStore> checkpoints_;  // once the run folder is known
-  std::optional<RunFolder> folder_;             // rank 0
-  std::optional<MetricsFile> metrics_;          // rank 0
+  std::vector<std::unique_ptr<Prefetch>> prefetch_;  // of each domain
+  std::optional<CheckpointStore> checkpoints_;       // once the run folder is known
+  std::optional<RunFolder> folder_;                  // rank 0
+  std::optional<MetricsFile> metrics_;               // rank 0
   std::optional<Progress> progress_;
   std::vector<at::Tensor>
       good_buffers_;  // running statistics before the step, where on_nan is skip
