@@ -7,6 +7,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
 #include "tessera/config/train_config.h"
+#include "tessera/data/domain_specs.h"
 #include "tessera/data/open.h"
 #include "tessera/files/plain_path.h"
 #include "tessera/import/import.h"
@@ -93,7 +94,8 @@ void add(const FileOption& entry, const std::string& text, Files* files) {
       if (names_a_file(text)) files->read.push_back({option, text, plain_path(text)});
       return;
     case Role::kData:
-      for (const std::string& path : paths_in_spec(text)) add_input(option, path, files);
+      for (const DomainSpec& domain : parse_domain_specs(text))
+        for (const std::string& path : paths_in_spec(domain.spec)) add_input(option, path, files);
       return;
     case Role::kOutput:
     case Role::kResult:

@@ -86,7 +86,7 @@ void print_halos(const Job& job) {
 void print_stages(const Job& job) {
   const Colours colours = isatty(STDOUT_FILENO) ? Colours::kTerminal : Colours::kNone;
   print_out("nodes in the order in which they run, by resolution; each with its stage\n{}\n{}",
-            draw_stages(job.graph(), job.plan, colours),
+            draw_stages(job.graph(), job.plan, colours) + describe_domains(job.graph(), job.plan),
             describe_crossings(job.graph(), job.plan, job.real));
 }
 

@@ -7,6 +7,7 @@
 
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
+#include "tessera/graph/domains.h"
 #include "tessera/lower/chunks.h"
 
 namespace tessera::cli {
@@ -112,6 +113,21 @@ std::string describe_crossings(const Graph& graph, const Plan& plan, at::ScalarT
   }
   if (all.size() > kMaxLines) text += fmt::format("  ... and {} more\n", all.size() - kMaxLines);
   return text;
+}
+
+std::string describe_domains(const Graph& graph, const Plan& plan) {
+  const size_t num_domains = image_inputs(graph).size();
+  if (num_domains < 2) return {};
+  const std::vector<int> stages = stages_of_nodes(graph, plan), domains = domains_of_nodes(graph);
+  std::vector<std::set<int>> of_domain(num_domains);
+  for (size_t node = 0; node < stages.size(); ++node)
+    if (domains[node] >= 0) of_domain[domains[node]].insert(stages[node]);
+  std::string text;
+  for (size_t domain = 0; domain < num_domains; ++domain)
+    text += fmt::format("\n  {:<10} {} {}", domain_name(static_cast<int>(domain)),
+                        of_domain[domain].size() == 1 ? "stage" : "stages",
+                        fmt::join(of_domain[domain], ", "));
+  return "\ndomains, and where they run" + text + "\n";
 }
 
 }  // namespace tessera::cli

@@ -16,6 +16,9 @@ enum class Colours { kNone, kTerminal };
 std::string draw_stages(const Graph& graph, const Plan& plan, Colours colours,
                         int max_columns = 100);
 
+/// Which stages run what depends on each of several domains' images; empty where there is one.
+std::string describe_domains(const Graph& graph, const Plan& plan);
+
 /// The values that go from one stage to another, those that pass over others first, with their
 /// bytes in a forward pass.
 std::string describe_crossings(const Graph& graph, const Plan& plan, at::ScalarType real);

@@ -57,7 +57,8 @@ Keys data_keys() {
   return {
       key("--data", "source",
           "folder:PATH, list:FILE.csv or .json, files:IMAGES,TARGETS (docs/data.md), or made up: "
-          "synthetic[:options]",
+          "synthetic[:options]; of several domains one for each, source=...;target1=... "
+          "(docs/domains.md)",
           &Config::data),
       key("--channels-last", "channels_last",
           "the images in the files are samples x space x channels, and so are targets that are "
@@ -245,10 +246,18 @@ Keys placement_keys() {
                                       key("--replicas", "replicas", "parts of the batch",
                                           &Config::replicas)))),
       excluding({"--plan", "--layers", "--multigrid"},
+                within(0, 2,
+                       key("--domains", "domains",
+                           "groups of workers for each image that the network reads, of a "
+                           "model for several domains: 1, or 2 with the private encoders "
+                           "apart (docs/domains.md); 0: none of their own",
+                           &Config::domains))),
+      excluding({"--plan", "--layers", "--multigrid"},
                 within(1, kMostStages,
-                       key("--stages", "stages", "parts of the network, one after the other",
+                       key("--stages", "stages",
+                           "parts of the network, or of each domain's group, one after the other",
                            &Config::stages))),
-      excluding({"--plan", "--stages"},
+      excluding({"--plan", "--stages", "--domains"},
                 within(1, kMostStages,
                        key("--layers", "layers",
                            "slices of residual chains that are solved at once, by --multigrid",
@@ -297,8 +306,8 @@ Keys placement_keys() {
                      "batch norm by the statistics of the whole batch, or of each micro-batch",
                      &Config::norm))),
       excluding(
-          {"--replicas", "--stages", "--layers", "--multigrid", "--space", "--pieces", "--workers",
-           "--micro-batches", "--pipeline-schedule", "--pipeline-costs", "--scratch"},
+          {"--replicas", "--domains", "--stages", "--layers", "--multigrid", "--space", "--pieces",
+           "--workers", "--micro-batches", "--pipeline-schedule", "--pipeline-costs", "--scratch"},
           key("--plan", "plan", "JSON file with the placement", &Config::plan)),
       key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
       excluding(plan, key("--scratch", "scratch",
@@ -319,7 +328,7 @@ Keys placement_keys() {
 
 /// The one key of placement that changes the numbers.
 ConfigKey multigrid_key() {
-  return excluding({"--plan", "--stages"},
+  return excluding({"--plan", "--stages", "--domains"},
                    key("--multigrid", "multigrid",
                        "solve residual chains by sweeps, approximately (docs/multigrid.md): "
                        "levels=2,coarsening=4,forward=2,backward=1,relax=FCF,skip=no",

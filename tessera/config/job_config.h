@@ -28,8 +28,9 @@ struct JobConfig {
 
   // [placement]
   int64_t replicas = 1;
-  int64_t stages = 1;
-  std::string space;  // "2x2", for all stages; "2x2,1x1": one for each
+  int64_t domains = 0;  // groups of workers for each domain; 0: domains have none of their own
+  int64_t stages = 1;   // of the network, or of each group
+  std::string space;    // "2x2", for all stages; "2x2,1x1": one for each
   std::string pieces;
   int64_t workers = 0;  // 0: the product of the others
   int64_t layers = 1;      // slices of residual chains, solved at once

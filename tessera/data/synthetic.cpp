@@ -25,12 +25,29 @@ int64_t default_scale(const Shape& spatial) {
   return std::clamp<int64_t>(smallest_side / 16 * 4, 8, largest);
 }
 
+/// How a domain looks beside domain 0.
+struct Appearance {
+  explicit Appearance(int64_t domain) {
+    if (domain == 0) return;
+    const RandomKey key = RandomKey(static_cast<uint64_t>(domain)).with("appearance");
+    contrast = 0.4 + 0.4 * key.uniform(0);
+    brightness = (key.uniform(1) < 0.5 ? -1 : 1) * (0.5 + key.uniform(2));
+    noise = 1 + key.uniform(3);
+    texture = 0.4 * key.uniform(4);
+  }
+  double contrast = 1;    // factor
+  double brightness = 0;  // added
+  double noise = 1;       // factor
+  double texture = 0;     // more of it
+};
+
 class Synthetic : public Dataset {
  public:
   Synthetic(const SyntheticOptions& options, const Shape& image_shape, uint64_t seed)
       : options_(options),
         image_shape_(image_shape),
         spatial_(image_shape.begin() + 1, image_shape.end()),
+        appearance_(options.domain),
         key_(RandomKey(seed).with("synthetic")) {}
 
   int64_t size() const override { return options_.samples; }
@@ -52,6 +69,7 @@ class Synthetic : public Dataset {
   const SyntheticOptions options_;
   const Shape image_shape_;
   const Shape spatial_;
+  const Appearance appearance_;
   const RandomKey key_;
 };
 
@@ -62,7 +80,8 @@ RandomKey Synthetic::sample_key(int64_t sample) const {
 }
 
 Scene Synthetic::scene(int64_t sample) const {
-  SceneOptions scene{.scale = options_.scale, .texture = options_.texture};
+  SceneOptions scene{.scale = options_.scale,
+                     .texture = std::min(1.0, options_.texture + appearance_.texture)};
   const RandomKey key = sample_key(sample);
   scene.weights = {0, 0, 0, 0};
   if (per_pixel()) {
@@ -87,6 +106,7 @@ void Synthetic::draw_tile(const Scene& scene, const Box& box, const Box& tile, T
   SceneRow row;
   const int last = tile.num_axes() - 1;
   const RandomKey noise_key = scene.key().with("noise");
+  const double noise_level = options_.noise * appearance_.noise;
   const RandomKey gain_key = key_.with("gain");
   const std::vector<int64_t> no_strides(tile.num_axes(), 0);
   for_each_row(tile, no_strides, [&](const Position& at, int64_t) {
@@ -104,8 +124,9 @@ void Synthetic::draw_tile(const Scene& scene, const Box& box, const Box& tile, T
       for (int64_t i = 0; i < tile[last].size(); ++i) {
         const double light = row.illumination[i];
         const double clean = gain * (0.75 + 0.5 * light) * row.brightness[i] + (light - 0.5);
-        out[i * strides[last + 1]] = static_cast<T>(
-            clean + options_.noise * draw_noise(noise.bits(pixel + static_cast<uint64_t>(i))));
+        out[i * strides[last + 1]] =
+            static_cast<T>(appearance_.contrast * clean + appearance_.brightness +
+                           noise_level * draw_noise(noise.bits(pixel + static_cast<uint64_t>(i))));
       }
     }
   });
@@ -165,6 +186,7 @@ SyntheticOptions parse_synthetic(const std::string& text) {
                          {"classes", fmt::format("{}", options.classes)},
                          {"noise", fmt::format("{}", options.noise)},
                          {"texture", fmt::format("{}", options.texture)},
+                         {"domain", fmt::format("{}", options.domain)},
                          {"size"},
                          {"scale", fmt::format("{}", options.scale)}});
   const std::string kind = given.choice("kind", {"segmentation", "classification"});
@@ -173,6 +195,7 @@ SyntheticOptions parse_synthetic(const std::string& text) {
   options.classes = given.integer("classes", 2, 4);
   options.noise = given.real("noise", 0, 10);
   options.texture = given.real("texture", 0, 1);
+  options.domain = given.integer("domain", 0, 1000);
   options.size = given.sizes("size");
   options.scale = given.integer("scale", 0, 4096);
   return options;

@@ -11,6 +11,9 @@
 //   classification  class k: objects of kind k outnumber the others (blobs 0, rings 1, cored
 //                   rings 2, arcs 3); of equal counts the first wins.
 //
+// With domain=1 and above the same kind of scenes looks as if another device had taken them:
+// contrast and brightness, noise and texture are other ones, drawn for each domain.
+//
 // Example:
 //   SyntheticOptions options = parse_synthetic("kind=segmentation,samples=64,classes=3,noise=0.3");
 //   auto data = make_synthetic(options, {1, 512, 512}, seed);
@@ -31,6 +34,7 @@ struct SyntheticOptions {
   double noise = 0.3;    // standard deviation; objects have about 1 over the background
   double texture = 0.4;  // part of the background with filaments
   Shape size = {};       // of space; empty: what is asked for
+  int64_t domain = 0;    // 0: as it is
   int64_t scale = 0;     // edge in pixels of the cells that hold an object each; 0: by image size
 };
 

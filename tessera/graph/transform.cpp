@@ -7,9 +7,10 @@
 namespace tessera {
 namespace {
 
-ValueType of_batch(ValueType type, int64_t batch) {
+/// Inputs of several data sets may have batches of different sizes; without a size they stay.
+ValueType of_batch(ValueType type, std::optional<int64_t> batch) {
   for (Axis& axis : type.axes)
-    if (axis.kind == AxisKind::kBatch) axis.size = batch;
+    if (axis.kind == AxisKind::kBatch && batch) axis.size = *batch;
   return type;
 }
 
@@ -25,9 +26,9 @@ void copy_size_rules(const Graph& graph, const std::vector<ValueId>& ids, Graph*
   }
 }
 
-/// In batches of `batch` samples.
+/// In batches of `batch` samples, where that is given.
 Graph copy(const Graph& graph, const std::vector<Parameter>& parameters, const ReplaceNode& replace,
-           const std::vector<bool>& keep_input, int64_t batch) {
+           const std::vector<bool>& keep_input, std::optional<int64_t> batch = {}) {
   Graph result;
   std::vector<ValueId> ids(graph.values().size(), -1);
   for (const Parameter& parameter : parameters) result.add_parameter(parameter);
@@ -60,8 +61,7 @@ int64_t batch_of(const Graph& graph) {
 Graph transform_with(const Graph& graph, const std::vector<Parameter>& parameters,
                      const ReplaceNode& replace, UnreadInputs unread) {
   std::vector<bool> keep(graph.inputs().size(), true);
-  const int64_t batch = batch_of(graph);
-  Graph result = copy(graph, parameters, replace, keep, batch);
+  Graph result = copy(graph, parameters, replace, keep);
   if (unread == UnreadInputs::kKeep) return result;
   for (size_t i = 0; i < keep.size(); ++i) {
     const ValueId input = result.inputs()[i];
@@ -69,7 +69,22 @@ Graph transform_with(const Graph& graph, const std::vector<Parameter>& parameter
     keep[i] = !result.value(input).uses.empty() ||
               std::find(outputs.begin(), outputs.end(), input) != outputs.end();
   }
-  return copy(graph, parameters, replace, keep, batch);
+  return copy(graph, parameters, replace, keep);
+}
+
+/// Per value: whether it can be computed from the inputs that the outputs depend on. Without losses
+/// the images of other domains are not read, and norms that they pass have nothing to go by.
+std::vector<bool> values_of_outputs_inputs(const Graph& graph) {
+  std::vector<bool> wanted(graph.values().size(), false), known(graph.values().size(), false);
+  for (ValueId output : graph.outputs()) wanted[output] = true;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node)
+    for (ValueId input : node->inputs)
+      if (wanted[node->output]) wanted[input] = true;
+  for (ValueId input : graph.inputs()) known[input] = wanted[input];
+  for (const Node& node : graph.nodes())
+    known[node.output] = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                     [&](ValueId input) { return known[input]; });
+  return known;
 }
 
 /// The parameters, frozen where no live node reads them: an optimiser must not decay what has no
@@ -120,10 +135,14 @@ Graph with_frozen(const Graph& graph, const std::function<bool(const Parameter&)
 Graph prune(const Graph& graph, Losses losses) {
   std::vector<bool> live(graph.values().size(), false);
   for (ValueId output : graph.outputs()) live[output] = true;
+  const std::vector<bool> is_read = losses == Losses::kDrop
+                                        ? values_of_outputs_inputs(graph)
+                                        : std::vector<bool>(graph.values().size(), true);
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
     if (node->op->is_loss()) live[node->output] = losses == Losses::kKeep;
     for (ParameterId id : node->buffers)
-      if (graph.parameters()[id].role == ParameterRole::kBuffer) live[node->output] = true;
+      if (graph.parameters()[id].role == ParameterRole::kBuffer && is_read[node->output])
+        live[node->output] = true;
     if (!live[node->output]) continue;
     for (ValueId input : node->inputs) live[input] = true;
   }

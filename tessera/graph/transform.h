@@ -36,7 +36,8 @@ Graph with_batch(const Graph& graph, int64_t batch);
 Graph with_frozen(const Graph& graph, const std::function<bool(const Parameter&)>& chosen);
 
 /// Keeps the nodes that an output depends on, or a loss where losses are kept, and norms, because
-/// their running statistics are results too. Without losses, targets are no longer inputs.
+/// their running statistics are results too. Without losses, targets are no longer inputs, nor are
+/// images that no output depends on.
 /// Parameters that no node reads any more are frozen.
 enum class Losses { kKeep, kDrop };
 Graph prune(const Graph& graph, Losses losses);

@@ -12,6 +12,7 @@
 #include "tessera/lower/chunks.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/planner/balance.h"
+#include "tessera/planner/domains.h"
 #include "tessera/planner/grid.h"
 
 namespace tessera {
@@ -23,11 +24,8 @@ std::vector<int64_t> resolve_pieces(const JobConfig& config, const Graph& graph,
   return pieces.size() == 1 ? best_pieces(graph, plan, pieces[0]) : pieces;
 }
 
-/// Slices of layers are stages that multigrid lets run at once.
-int64_t num_stages(const JobConfig& config) { return std::max(config.stages, config.layers); }
-
-/// One grid for all stages, or one for each.
-void resolve_stages(const JobConfig& config, Plan* plan) {
+/// One grid for all of `num_stages`, or one for each.
+void resolve_stages(const JobConfig& config, int64_t num_stages, Plan* plan) {
   std::vector<std::vector<int64_t>> grids;
   if (config.space.ends_with(','))
     throw_error<InvalidInput>("[--space] {} ends with a comma; give a grid after it", config.space);
@@ -35,14 +33,14 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
     for (const std::string& grid : split_text(config.space, ','))
       grids.push_back(parse_sizes(grid, "--space"));
   if (grids.empty()) grids.emplace_back();
-  if (grids.size() == 1) grids.resize(num_stages(config), grids[0]);
-  if (static_cast<int64_t>(grids.size()) != num_stages(config))
+  if (grids.size() == 1) grids.resize(num_stages, grids[0]);
+  if (static_cast<int64_t>(grids.size()) != num_stages)
     throw_error<InvalidInput>(
         "[--space] {} has {} for {}; give one for all of them, or one for each", config.space,
         counted(std::ssize(grids), "grid"),
         config.layers > 1 ? counted(config.layers, "slice") + " of layers"
-                          : counted(config.stages, "stage"));
-  if (num_stages(config) == 1)
+                          : counted(num_stages, "stage"));
+  if (num_stages == 1)
     plan->space = grids[0];
   else
     plan->stages = grids;
@@ -51,8 +49,8 @@ void resolve_stages(const JobConfig& config, Plan* plan) {
 /// 0: the product of the other options. Where none says anything, a launcher does: all processes
 /// that it has started work.
 int64_t num_workers(const JobConfig& config) {
-  if (config.workers != 0 || config.replicas != 1 || num_stages(config) != 1 ||
-      !config.space.empty())
+  if (config.workers != 0 || config.replicas != 1 || config.domains != 0 || config.stages != 1 ||
+      config.layers != 1 || !config.space.empty())
     return config.workers;
   const auto place = mpi::launched_place();
   return place && place->size > 1 ? place->size : 0;
@@ -60,13 +58,13 @@ int64_t num_workers(const JobConfig& config) {
 
 /// Checks the number of workers, and chooses their grid where none is given.
 void resolve_workers(const JobConfig& config, int64_t workers, const Graph& graph, Plan* plan) {
-  if (num_stages(config) > 1) {
+  if (plan->num_stages() > 1) {
     if (plan->num_ranks() != workers)
       throw_error<InvalidInput>(
           "[--workers] {} do not fit {} and {} of {} in all; leave "
           "--workers out, and give --space for more workers a stage",
           counted(workers, "worker"), counted(config.replicas, "replica"),
-          counted(num_stages(config), "stage"), counted(plan->ranks_per_replica(), "worker"));
+          counted(plan->num_stages(), "stage"), counted(plan->ranks_per_replica(), "worker"));
     return;
   }
   if (workers < 1) throw_error<InvalidInput>("[--workers] {} must be at least 1", workers);
@@ -109,8 +107,14 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
         "--multigrid, such as levels=2,coarsening=4,forward=2,backward=1",
         config.layers);
   if (!config.multigrid.empty()) plan.multigrid = parse_multigrid(config.multigrid);
-  resolve_stages(config, &plan);
+  const DomainGroups groups = config.domains == 0
+                                  ? DomainGroups{}
+                                  : group_by_domains(graph, static_cast<int>(config.domains));
+  // Slices of layers are stages that multigrid lets run at once.
+  resolve_stages(config, std::max(config.stages, config.layers) * std::max(groups.count(), 1),
+                 &plan);
   check_num_ranks(plan);
+  if (config.domains > 0) plan.stage_of = stages_by_domains(graph, plan, groups);
   if (const int64_t workers = num_workers(config); workers != 0)
     resolve_workers(config, workers, graph, &plan);
   if (!config.pieces.empty()) plan.pieces = resolve_pieces(config, graph, plan);

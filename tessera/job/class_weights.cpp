@@ -7,7 +7,7 @@
 #include "tessera/checkpoint/checkpoint_folder.h"
 #include "tessera/data/in_parallel.h"
 #include "tessera/data/label_counts.h"
-#include "tessera/graph/transform.h"
+#include "tessera/graph/domains.h"
 #include "tessera/loss/add_losses.h"
 #include "tessera/loss/loss_spec.h"
 #include "tessera/train/training_job.h"
@@ -27,7 +27,7 @@ std::vector<double> counted_class_weights(const Job& job, const TrainConfig& con
 
 Graph with_class_weights(const Graph& graph, const TrainConfig& config,
                          const std::vector<double>& weights) {
-  Graph weighted = prune(graph, Losses::kDrop);
+  Graph weighted = without_labelled_losses(graph);
   LossOptions losses = loss_options(weighted, config.loss, config.output_weights);
   losses.class_weights = weights;
   add_losses(weighted, losses);

@@ -5,7 +5,7 @@
 #include "tessera/base/text.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/export/script_file.h"
-#include "tessera/graph/transform.h"
+#include "tessera/graph/domains.h"
 #include "tessera/import/import.h"
 #include "tessera/zoo/zoo.h"
 
@@ -49,7 +49,7 @@ LoadedModel load_model(const ModelSource& source) {
     loaded.graph = build_model(source.model, input);
     loaded.name = source.model;
     if (source.loss.empty() && source.output_weights.empty()) return loaded;
-    loaded.graph = prune(loaded.graph, Losses::kDrop);
+    loaded.graph = without_labelled_losses(loaded.graph);
     if (loaded.graph.outputs().size() > 1 && source.output_weights.empty())
       throw_error<InvalidInput>(
           "[--loss] {} has {} outputs; say with --output-weights what the loss of each counts, "

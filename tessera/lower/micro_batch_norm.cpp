@@ -1,7 +1,7 @@
 #include "tessera/lower/micro_batch_norm.h"
 
 #include "tessera/graph/transform.h"
-#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/norm.h"
 
 namespace tessera {
 

@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-/// The graph in which every batch norm normalises each of `parts` micro-batches by its own
-/// statistics. Running statistics are those of the whole batch, updated once a step. It is a
-/// different network: that is why users have to ask for it.
+/// The graph in which every batch norm (and batch centring) normalises each of `parts` micro-batches
+/// by its own statistics. Running statistics are those of the whole batch, updated once a step. It
+/// is a different network: that is why users have to ask for it.
 Graph with_micro_batch_norm(const Graph& graph, int64_t parts);
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "tessera/lower/rewrite.h"
 #include "tessera/lower/task_costs.h"
 #include "tessera/lower/workload.h"
+#include "tessera/ops/norm/norm.h"
 
 namespace tessera {
 namespace {
@@ -26,10 +27,14 @@ void check_micro_batches(const Graph& graph, const Plan& plan, const EarlyPart& 
   for (const Node& node : graph.nodes())
     if (const int64_t parts = node.op->batch_parts(); parts > 0 && parts != plan.micro_batches)
       throw_error<InvalidInput>(
-          "[{}] this batch norm takes the statistics of {}, which {} micro-batches do not have; "
-          "say `--norm micro-batch` to normalise each micro-batch by its own, or use 1 micro-batch",
+          "[{}] this operator takes the statistics of {}, which {} micro-batches do not have; "
+          "{}use 1 "
+          "micro-batch",
           node.name, parts == 1 ? "the whole batch" : fmt::format("{} parts of the batch", parts),
-          plan.micro_batches);
+          plan.micro_batches,
+          with_batch_parts(*node.op, plan.micro_batches) == nullptr
+              ? ""
+              : "say `--norm micro-batch` to normalise each micro-batch by its own, or ");
   if (early.late_loss >= 0 && step != StepKind::kForward && plan.schedule != ScheduleKind::kGpipe)
     throw_error<InvalidInput>(
         "[{}] this loss needs the predictions of the whole batch before its first gradient, and "

@@ -7,7 +7,9 @@
 #include "tessera/base/standard_streams.h"
 #include "tessera/checkpoint/weights.h"
 #include "tessera/comm/together.h"
+#include "tessera/data/domain_specs.h"
 #include "tessera/data/finite.h"
+#include "tessera/graph/domains.h"
 #include "tessera/optim/averaged.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/growing_cycles.h"
@@ -92,12 +94,7 @@ double Trainer::learning_rate() const {
 TrainOutcome Trainer::run() {
   check_all_labels(job_, *transport_);
   start_or_resume();
-  PrefetchOptions prefetching;
-  prefetching.first_batch = step_ * job_.config.accumulation;
-  prefetching.end_batch = job_.total_steps * job_.config.accumulation;
-  prefetching.real = job_.real;
-  prefetch_ = std::make_unique<Prefetch>(loader_, loads_of(job_.micro_steps[0]->graph(), program()),
-                                         prefetching);
+  start_prefetching();
   int64_t saved_at = outcome_.resumed_at.value_or(-1);
   const bool stopped_before = outcome_.resumed_at && early_stopping_.should_stop();
   if (stopped_before) outcome_.end = TrainEnd::kEarlyStopped;
@@ -145,6 +142,17 @@ void Trainer::add_cycles_where_needed() {
                                multigrid_->forward, multigrid_->backward));
 }
 
+void Trainer::start_prefetching() {
+  PrefetchOptions options;
+  options.first_batch = step_ * job_.config.accumulation;
+  options.end_batch = job_.total_steps * job_.config.accumulation;
+  options.real = job_.real;
+  const Graph& graph = job_.micro_steps[0]->graph();
+  for (int domain = 0; domain <= static_cast<int>(job_.targets.size()); ++domain)
+    prefetch_.push_back(std::make_unique<Prefetch>(job_.domain_loader(domain),
+                                                   loads_of(graph, program(), domain), options));
+}
+
 double Trainer::train_step() {
   if (job_.config.on_nan == "skip") {
     good_buffers_.clear();
@@ -173,7 +181,8 @@ void Trainer::run_micro_step(int64_t batch) {
   context.seed = job_.config.seed;
   context.step = batch;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-    prefetch_->load({field_of(lowering_of(batch).graph(), input), box}, batch, target);
+    const Graph& graph = lowering_of(batch).graph();
+    prefetch_[domain_of_input(graph, input)]->load({field_of(graph, input), box}, batch, target);
   };
   context.gradients_complete = [&] {
     if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
@@ -232,21 +241,28 @@ void Trainer::handle_bad_step(double loss) {
 
 /// What is wrong with this rank's part of the step's samples; empty where nothing is.
 std::string Trainer::bad_sample() {
-  for (int64_t micro = 0; micro < job_.config.accumulation; ++micro) {
-    const int64_t batch = batch_of(micro);
-    for (const BatchBox& request :
-         loads_of(lowering_of(batch).graph(), executor_of(batch).program())) {
-      if (request.field != Field::kImages || request.box.empty()) continue;
-      at::Tensor box = at::empty(request.box.shape(), at::kDouble);
-      loader_.load(request, batch, box);
-      if (const std::optional<Shape> place = first_non_finite(box)) {
-        const int64_t entry = request.box[0].begin + (*place)[0];
-        return fmt::format(
-            "[train] step {}: sample {} of the data holds a value that is not a finite number, at "
-            "{} of {}; fix the data, or use --on-nan skip",
-            step_ + 1, job_.train_set->name_of(loader_.plan().sample(batch, entry)),
-            to_string(*place), to_string(request.box));
-      }
+  for (int domain = 0; domain <= static_cast<int>(job_.targets.size()); ++domain)
+    for (int64_t micro = 0; micro < job_.config.accumulation; ++micro)
+      if (const std::string bad = bad_sample_of(domain, batch_of(micro)); !bad.empty()) return bad;
+  return "";
+}
+
+std::string Trainer::bad_sample_of(int domain, int64_t batch) {
+  const BatchLoader loader = job_.domain_loader(domain);
+  const Dataset& images = domain == 0 ? *job_.train_set : *job_.targets[domain - 1].images;
+  for (const BatchBox& request :
+       loads_of(lowering_of(batch).graph(), executor_of(batch).program(), domain)) {
+    if (request.field != Field::kImages || request.box.empty()) continue;
+    at::Tensor box = at::empty(request.box.shape(), at::kDouble);
+    loader.load(request, batch, box);
+    if (const std::optional<Shape> place = first_non_finite(box)) {
+      const int64_t entry = request.box[0].begin + (*place)[0];
+      return fmt::format(
+          "[train] step {}: sample {} of the data{} holds a value that is not a finite number, at "
+          "{} of {}; fix the data, or use --on-nan skip",
+          step_ + 1, images.name_of(loader.plan().sample(batch, entry)),
+          domain == 0 ? "" : " of " + domain_name(domain), to_string(*place),
+          to_string(request.box));
     }
   }
   return "";

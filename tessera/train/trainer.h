@@ -98,9 +98,11 @@ class Trainer {
   void add_cycles_where_needed();
   double train_step();
   void run_micro_step(int64_t batch);
+  void start_prefetching();
   void dump_gradients();
   void handle_bad_step(double loss);
   std::string bad_sample();
+  std::string bad_sample_of(int domain, int64_t batch);
   void validate();
   double monitored() const;
   bool anyone_wants_to_stop();
@@ -131,10 +133,10 @@ class Trainer {
   std::unique_ptr<SerialCheck> serial_check_;          // where --check-serial asks for it
   std::optional<SerialDifference> serial_difference_;  // of the last step, where it was checked
   BatchLoader loader_;
-  std::unique_ptr<Prefetch> prefetch_;
-  std::optional<CheckpointStore> checkpoints_;  // once the run folder is known
-  std::optional<RunFolder> folder_;             // rank 0
-  std::optional<MetricsFile> metrics_;          // rank 0
+  std::vector<std::unique_ptr<Prefetch>> prefetch_;  // of each domain
+  std::optional<CheckpointStore> checkpoints_;       // once the run folder is known
+  std::optional<RunFolder> folder_;                  // rank 0
+  std::optional<MetricsFile> metrics_;               // rank 0
   std::optional<Progress> progress_;
   std::vector<at::Tensor>
       good_buffers_;  // running statistics before the step, where on_nan is skip

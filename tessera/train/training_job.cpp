@@ -8,7 +8,9 @@
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
+#include "tessera/data/domain_specs.h"
 #include "tessera/data/open.h"
+#include "tessera/graph/domains.h"
 #include "tessera/graph/transform.h"
 #include "tessera/lower/inference.h"
 #include "tessera/train/configured.h"
@@ -20,13 +22,32 @@ namespace {
 
 /// A data set has one target; outputs of other sizes share its labels.
 const ValueType& target_type(const Graph& graph) {
-  if (graph.inputs().size() < 2) throw_error<InvalidInput>("[train] the model has no loss");
-  if (graph.inputs().size() > 2)
+  const size_t num_images = std::max<size_t>(image_inputs(graph).size(), 1);
+  const size_t num_targets = graph.inputs().size() - num_images;
+  if (num_targets < 1) throw_error<InvalidInput>("[train] the model has no loss");
+  if (num_targets > 1)
     throw_error<InvalidInput>(
         "[train] the losses take {} targets, a data set has one; use labels, or outputs of one "
         "shape",
-        graph.inputs().size() - 1);
-  return graph.type(graph.inputs()[1]);
+        num_targets);
+  const auto is_target = [&](ValueId input) { return field_of(graph, input) == Field::kTargets; };
+  return graph.type(*std::find_if(graph.inputs().begin(), graph.inputs().end(), is_target));
+}
+
+/// What is wrong with a target's data has its name in front, as that of the source has [data].
+std::shared_ptr<const Dataset> open_domain(const TrainConfig& config, const Graph& graph,
+                                           int domain) {
+  const std::vector<ValueId> images = image_inputs(graph);
+  const int num_domains = std::max(1, static_cast<int>(images.size()));
+  const std::string spec = specs_of_domains(config.data, num_domains)[domain];
+  Shape sample = graph.type(domain == 0 ? graph.inputs()[0] : images[domain]).shape();
+  sample.erase(sample.begin());
+  // Domains that are made up differ.
+  const uint64_t seed =
+      domain == 0 ? config.seed : RandomKey(config.seed).with(domain_name(domain)).bits(0);
+  return open_dataset(spec, sample, seed, num_classes(graph),
+                      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst,
+                      ImageSizes::kAny);
 }
 
 void check_labels(const Graph& graph, const ValueType& wanted, const Dataset& data) {
@@ -122,7 +143,7 @@ void lower_validation(TrainingJob* job) {
   forward.step = StepKind::kForward;
   forward.keep_outputs = true;
   forward.real = job->real;
-  const Graph applied = for_inference(job->graph);
+  const Graph applied = for_inference(labelled_task(job->graph));
   job->validation = std::make_shared<const Lowering>(applied, job->plan, forward);
   const BatchPlan plan = job->validation_loader().plan();
   if (plan.last_size() == plan.batch_size()) return;
@@ -148,7 +169,9 @@ BatchPlan training_batches(const TrainingJob& job) {
   options.num_samples = job.train_set->size();
   options.batch_size = job.graph.type(job.graph.inputs()[0]).batch();
   options.seed = job.config.seed;
-  options.last = job.config.drop_last ? LastBatch::kDrop : LastBatch::kKeep;
+  // Batches of several domains are of different sizes already: all of them stay full.
+  const bool drop_last = job.config.drop_last || image_inputs(job.graph).size() > 1;
+  options.last = drop_last ? LastBatch::kDrop : LastBatch::kKeep;
   options.weights = sampling_weights(*job.images.train, *job.train_set);
   return BatchPlan(options);
 }
@@ -165,11 +188,39 @@ void prepare_data(TrainingJob* job) {
   check_data(job->graph, *job->train_set);
 }
 
+/// The images of the domains beside the source, prepared as the source's are, each by itself.
+void open_targets(TrainingJob* job) {
+  const std::vector<ValueId> images = image_inputs(job->graph);
+  for (size_t domain = 1; domain < images.size(); ++domain) {
+    const std::string name = domain_name(static_cast<int>(domain));
+    try {
+      const Shape input = job->graph.type(images[domain]).shape();
+      const auto opened = open_domain(job->config, job->graph, static_cast<int>(domain));
+      const DatasetSplit split = split_dataset(opened, 0, job->config.seed);
+      const Preparation preparation =
+          preparation_of(job->config, Shape(input.begin() + 2, input.end()));
+      const std::shared_ptr<const Dataset> prepared_images =
+          prepared(split.train, nullptr, preparation).train;
+      check_images_fit(Shape(input.begin() + 1, input.end()), *prepared_images);
+      BatchPlanOptions options;
+      options.num_samples = prepared_images->size();
+      options.batch_size = input[0];
+      options.seed = RandomKey(job->config.seed).with(name).bits(1);
+      job->targets.push_back({prepared_images, BatchPlan(options)});
+    } catch (const InvalidInput& error) {
+      throw_error<InvalidInput>("[--data] {}: {}", name, error.what());
+    }
+  }
+}
+
 }  // namespace
 
 void check_image_shape(const Graph& graph, const Dataset& data) {
-  Shape wanted = graph.type(graph.inputs()[0]).shape();
-  wanted.erase(wanted.begin());
+  const Shape input = graph.type(graph.inputs()[0]).shape();
+  check_images_fit(Shape(input.begin() + 1, input.end()), data);
+}
+
+void check_images_fit(const Shape& wanted, const Dataset& data) {
   if (data.image_shape() == wanted) return;
   if (!data.image_shape().empty())
     throw_error<InvalidInput>(
@@ -197,6 +248,11 @@ int64_t num_classes(const Graph& graph) {
 
 BatchLoader TrainingJob::train_loader() const { return BatchLoader(*train_set, batches.value()); }
 
+BatchLoader TrainingJob::domain_loader(int domain) const {
+  if (domain == 0) return train_loader();
+  return BatchLoader(*targets[domain - 1].images, targets[domain - 1].batches);
+}
+
 BatchLoader TrainingJob::validation_loader() const {
   BatchPlanOptions options;
   options.num_samples = validation_set->size();
@@ -223,17 +279,13 @@ Preparation preparation_of(const TrainConfig& config, const Shape& network) {
 }
 
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph) {
-  Shape sample = graph.type(graph.inputs()[0]).shape();
-  sample.erase(sample.begin());
   if (config.data.empty())
     throw_error<InvalidInput>(
         "[--data] there is nothing to train on; give images and targets, --data folder:PATH or "
         "--data files:images.npy,targets.npy, or let some be made up, --data "
         "synthetic:samples=64,classes={}",
         num_classes(graph));
-  return open_dataset(config.data, sample, config.seed, num_classes(graph),
-                      config.channels_last ? ChannelAxis::kLast : ChannelAxis::kFirst,
-                      ImageSizes::kAny);
+  return open_domain(config, graph, 0);
 }
 
 DatasetSplit split_for_training(const TrainConfig& config, std::shared_ptr<const Dataset> data) {
@@ -257,6 +309,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   check_monitor(config.monitor, scored_task(*data), num_classes(graph));
   job.images = split_for_training(config, data);
   prepare_data(&job);
+  open_targets(&job);
   const int64_t batch = graph.type(graph.inputs()[0]).batch();
   if (job.train_set->size() < batch)
     throw_error<InvalidInput>(
@@ -299,23 +352,25 @@ TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, co
                                at::ScalarType real, std::shared_ptr<const Dataset> data) {
   TrainingJob job;
   job.config = config;
-  job.graph = graph;
+  job.graph = labelled_task(graph);
   job.plan = plan;
   job.real = real;
-  check_data(graph, *data);
+  check_data(job.graph, *data);
   job.validation_set = std::move(data);
   lower_validation(&job);
   return job;
 }
 
 Field field_of(const Graph& graph, ValueId input) {
-  return input == graph.inputs()[0] ? Field::kImages : Field::kTargets;
+  const bool is_image = input == graph.inputs()[0] || domain_of_input(graph, input) > 0;
+  return is_image ? Field::kImages : Field::kTargets;
 }
 
-std::vector<BatchBox> loads_of(const Graph& graph, const Program& program) {
+std::vector<BatchBox> loads_of(const Graph& graph, const Program& program, int domain) {
   std::vector<BatchBox> loads;
   for (const Instruction& instruction : program.instructions)
-    if (const auto* load = std::get_if<Load>(&instruction))
+    if (const auto* load = std::get_if<Load>(&instruction);
+        load && domain_of_input(graph, load->value) == domain)
       loads.push_back({field_of(graph, load->value), load->to.box});
   return loads;
 }

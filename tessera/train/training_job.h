@@ -28,6 +28,12 @@ struct StepLowerings {
   std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
 };
 
+/// A domain beside the source: images alone, in batches and an order of their own.
+struct TargetDomain {
+  std::shared_ptr<const Dataset> images;
+  BatchPlan batches;
+};
+
 struct TrainingJob {
   TrainConfig config;
   Graph graph;
@@ -37,6 +43,7 @@ struct TrainingJob {
   std::shared_ptr<const Dataset> validation_set;             // null: none
   DatasetSplit images;                                       // that the two sets are cut from
   std::optional<BatchPlan> batches;                          // of the training set
+  std::vector<TargetDomain> targets;                         // for the images after the first
   Intensities intensities;                                   // what became of their numbers
   std::vector<std::shared_ptr<const Lowering>> micro_steps;  // one per accumulated batch of a step
   /// The same for the last batch of an epoch where that is smaller; empty where it is not.
@@ -55,6 +62,8 @@ struct TrainingJob {
 
   /// Training batches, one after the other; accumulation takes several of them for a step.
   BatchLoader train_loader() const;
+  /// Those of any domain; 0 is the source.
+  BatchLoader domain_loader(int domain) const;
   /// Every validation sample once.
   BatchLoader validation_loader() const;
 };
@@ -63,7 +72,7 @@ struct TrainingJob {
 /// (empty: any). Throws InvalidInput.
 Preparation preparation_of(const TrainConfig& config, const Shape& network);
 
-/// The data set that config.data names, for the network's images.
+/// The data set that config.data names, for the network's images: the source's, of several domains.
 std::shared_ptr<const Dataset> open_training_data(const TrainConfig& config, const Graph& graph);
 
 /// Its samples for training and for validation, as the data and the configuration say.
@@ -86,11 +95,14 @@ TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, co
 /// lowered graph.
 Field field_of(const Graph& graph, ValueId input);
 
-/// What a program loads in every step: for prefetching.
-std::vector<BatchBox> loads_of(const Graph& graph, const Program& program);
+/// What a program loads of a domain in every step: for prefetching.
+std::vector<BatchBox> loads_of(const Graph& graph, const Program& program, int domain = 0);
 
 /// Throws InvalidInput where the images are not of the size that the network takes.
 void check_image_shape(const Graph& graph, const Dataset& data);
+
+/// The same for images of any domain: channels x space.
+void check_images_fit(const Shape& wanted, const Dataset& data);
 
 ScoredTask scored_task(const Dataset& data);
 

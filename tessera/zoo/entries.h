@@ -9,7 +9,10 @@ namespace tessera {
 ModelInfo alexnet();
 ModelInfo attention_unet2d();
 ModelInfo cnn(int num_spatial);
+ModelInfo dann();
 ModelInfo densenet(int depth);  // 121, 161, 169 or 201
+ModelInfo dsn();
+ModelInfo dsn_unet(int num_spatial);
 ModelInfo fcn2d();
 ModelInfo inception_v3();
 ModelInfo mobilenet_v2();

@@ -7,41 +7,70 @@
 namespace tessera {
 namespace {
 
-/// From the level below to level `level`, whose encoder left `skip`.
-ValueId ascend(Graph& graph, ValueId x, ValueId skip, int64_t level, int64_t channels,
-               const NormChoice& norm, Border border) {
-  const std::string up = fmt::format("up{}", level), decoder = fmt::format("dec{}", level);
-  x = transposed_convolution(graph, x, up,
+/// From the level below to level `level`, which is as large as `like`.
+ValueId enlarge(Graph& graph, ValueId x, ValueId like, const std::string& name, int64_t channels) {
+  x = transposed_convolution(graph, x, name,
                              {.out_channels = channels, .kernel = {2}, .stride = {2}});
-  x = fit_to(graph, x, skip, up + ".pad");
-  x = concat(graph, {skip, x}, decoder + ".concat");
-  return two_convolutions(graph, x, decoder, channels, norm, border);
+  return fit_to(graph, x, like, name + ".pad");
 }
+
+int64_t channels_of(const UnetSizes& sizes, int64_t level) { return sizes.base << (level - 1); }
 
 }  // namespace
 
+UnetSizes read_unet_sizes(const ModelOptions& options) {
+  return {kUnetBase.read(options), kUnetDepth.read(options), read_any_norm(options)};
+}
+
+UnetCode descend_unet(Graph& graph, ValueId x, const std::string& prefix, const UnetSizes& sizes,
+                      Border border) {
+  UnetCode code;
+  for (int64_t level = 1; level < sizes.depth; ++level) {
+    code.skips.push_back(two_convolutions(graph, x, fmt::format("{}enc{}", prefix, level),
+                                          channels_of(sizes, level), sizes.norm, border));
+    x = halve(graph, code.skips.back(), fmt::format("{}pool{}", prefix, level));
+  }
+  code.bottom = two_convolutions(graph, x, prefix + "bottleneck", channels_of(sizes, sizes.depth),
+                                 sizes.norm, border);
+  return code;
+}
+
+ValueId ascend_unet(Graph& graph, const UnetCode& code, const std::string& prefix,
+                    const UnetSizes& sizes, Border border, const SkipFilter& filter) {
+  ValueId x = code.bottom;
+  for (int64_t level = sizes.depth - 1; level >= 1; --level) {
+    ValueId skip = code.skips[level - 1];
+    if (filter) skip = filter(graph, skip, x, level);
+    const std::string decoder = fmt::format("{}dec{}", prefix, level);
+    x = enlarge(graph, x, skip, fmt::format("{}up{}", prefix, level), channels_of(sizes, level));
+    x = concat(graph, {skip, x}, decoder + ".concat");
+    x = two_convolutions(graph, x, decoder, channels_of(sizes, level), sizes.norm, border);
+  }
+  return x;
+}
+
+ValueId ascend_without_skips(Graph& graph, const UnetCode& code, const std::string& prefix,
+                             const UnetSizes& sizes) {
+  ValueId x = code.bottom;
+  for (int64_t level = sizes.depth - 1; level >= 1; --level) {
+    x = enlarge(graph, x, code.skips[level - 1], fmt::format("{}up{}", prefix, level),
+                channels_of(sizes, level));
+    x = two_convolutions(graph, x, fmt::format("{}dec{}", prefix, level), channels_of(sizes, level),
+                         sizes.norm);
+  }
+  return x;
+}
+
 Graph build_unet(const ModelOptions& options, const Shape& input, Border border,
                  const SkipFilter& filter) {
-  const int64_t base = kUnetBase.read(options), depth = kUnetDepth.read(options);
+  const UnetSizes sizes = read_unet_sizes(options);
   const int64_t classes = kClasses.read(options);
-  const NormChoice norm = read_any_norm(options);
-
   Graph graph;
-  ValueId x = graph.add_input("image", ValueType::image(input));
-  std::vector<ValueId> skips;
-  for (int64_t level = 1; level < depth; ++level) {
-    skips.push_back(
-        two_convolutions(graph, x, fmt::format("enc{}", level), base << (level - 1), norm, border));
-    x = halve(graph, skips.back(), fmt::format("pool{}", level));
-  }
-  x = two_convolutions(graph, x, "bottleneck", base << (depth - 1), norm, border);
-  for (int64_t level = depth - 1; level >= 1; --level) {
-    ValueId skip = skips[level - 1];
-    if (filter) skip = filter(graph, skip, x, level);
-    x = ascend(graph, x, skip, level, base << (level - 1), norm, border);
-  }
-  x = convolution(graph, x, "head", {.out_channels = classes, .kernel = {1}});
-  finish_with_cross_entropy(graph, x);
+  const ValueId image = graph.add_input("image", ValueType::image(input));
+  const UnetCode code = descend_unet(graph, image, "", sizes, border);
+  const ValueId x = ascend_unet(graph, code, "", sizes, border, filter);
+  finish_with_cross_entropy(
+      graph, convolution(graph, x, "head", {.out_channels = classes, .kernel = {1}}));
   return graph;
 }
 

@@ -23,12 +23,40 @@ inline constexpr IntegerOption kUnetBase{
 inline constexpr IntegerOption kUnetDepth{"depth", "number of levels, the bottleneck among them", 2,
                                           12};
 
+struct UnetSizes {
+  int64_t base = 0;
+  int64_t depth = 0;
+  NormChoice norm = {};
+};
+/// From the options base, depth, norm and groups.
+UnetSizes read_unet_sizes(const ModelOptions& options);
+
+/// What the way down leaves: the bottleneck, and the skip of each level above it.
+struct UnetCode {
+  ValueId bottom = -1;
+  std::vector<ValueId> skips = {};
+};
+
+/// The way down, with `prefix` before its names.
+UnetCode descend_unet(Graph& graph, ValueId x, const std::string& prefix, const UnetSizes& sizes,
+                      Border border = Border::kSame);
+
+/// The way up from `bottom`, without skips: they only say how large each level is.
+ValueId ascend_without_skips(Graph& graph, const UnetCode& code, const std::string& prefix,
+                             const UnetSizes& sizes);
+
 /// What becomes of a level's skip before the decoder reads it; `below` is what comes up from the
 /// next level, at half the size.
 using SkipFilter = std::function<ValueId(Graph& graph, ValueId skip, ValueId below, int64_t level)>;
 
-/// The training graph, from the options base, depth, classes, norm and groups. Without a filter
-/// skips are read as they are. An upsampled map is padded with zeros to the size of its skip.
+/// The way up with skips; without a filter they are read as they are. An upsampled map is padded
+/// with zeros to the size of its skip.
+ValueId ascend_unet(Graph& graph, const UnetCode& code, const std::string& prefix,
+                    const UnetSizes& sizes, Border border = Border::kSame,
+                    const SkipFilter& filter = {});
+
+/// The training graph, from the options base, depth, classes, norm and groups. Skips are read
+/// as by ascend_unet.
 Graph build_unet(const ModelOptions& options, const Shape& input, Border border,
                  const SkipFilter& filter = {});
 

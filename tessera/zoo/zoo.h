@@ -35,7 +35,8 @@ const std::vector<ModelInfo>& models();
 const ModelInfo& find_model(const std::string& spec);
 
 /// The whole training graph: input "image", logits as first output (then those of an
-/// auxiliary classifier), cross entropy against input "target", which has the logits' size.
+/// auxiliary classifier), cross entropy against input "target", which has the logits' size. Models
+/// for several domains have their inputs and losses besides (domains.h).
 /// An empty `input` takes the model's default. Throws InvalidInput where the input does not fit.
 Graph build_model(const std::string& spec, const Shape& input = {});
 

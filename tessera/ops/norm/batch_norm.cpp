@@ -22,7 +22,10 @@ std::span<double> part(std::span<double> channels, const Range& range) {
   return channels.subspan(range.begin, range.size());
 }
 
-class BatchNorm final : public Op, public HasRunningStatistics, public NormalisesChannels {
+class BatchNorm final : public Op,
+                        public HasRunningStatistics,
+                        public NormalisesChannels,
+                        public HasBatchParts {
  public:
   explicit BatchNorm(const BatchNormOptions& options) : options_(options) {}
 
@@ -66,6 +69,12 @@ class BatchNorm final : public Op, public HasRunningStatistics, public Normalise
   }
 
   int64_t channels_together(const NodeTypes&) const override { return 1; }
+  std::shared_ptr<const Op> by_parts(int64_t parts) const override {
+    BatchNormOptions options = options_;
+    options.batch_parts = parts;
+    return batch_norm_op(options);
+  }
+
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool keeps_input(int) const override { return true; }
   bool cheap_to_recompute() const override { return true; }
@@ -273,14 +282,6 @@ ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
 
 std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options) {
   return std::make_shared<BatchNorm>(options);
-}
-
-std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts) {
-  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
-  if (norm == nullptr || op.batch_parts() == 0) return nullptr;
-  BatchNormOptions options = norm->options();
-  options.batch_parts = parts;
-  return batch_norm_op(options);
 }
 
 bool is_plain_batch_norm(const Op& op) {

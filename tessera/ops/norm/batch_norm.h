@@ -39,11 +39,6 @@ struct BatchNormOptions {
 ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
                    const BatchNormOptions& options = {});
 
-/// The operator that normalises each of `parts` micro-batches by its own statistics; null where
-/// `op` is not a batch normalisation by the batch's statistics. Running statistics stay those of
-/// the whole batch.
-std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts);
-
 /// The operator alone, for a node that has its parameters and buffers already.
 std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options);
 

@@ -11,6 +11,11 @@ std::shared_ptr<const Op> with_running_statistics(const Op& op) {
   return norm ? norm->by_running_statistics() : nullptr;
 }
 
+std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts) {
+  const auto* norm = dynamic_cast<const HasBatchParts*>(&op);
+  return norm != nullptr && op.batch_parts() > 0 ? norm->by_parts(parts) : nullptr;
+}
+
 void update_running(const at::Tensor& running, const at::Tensor& now, double momentum) {
   running.copy_(running.to(at::kDouble) * (1 - momentum) + now * momentum);
 }

@@ -38,6 +38,19 @@ class NormalisesChannels {
 /// or tracks none: then it stays as it is, as in PyTorch's eval mode.
 std::shared_ptr<const Op> with_running_statistics(const Op& op);
 
+/// A normalisation by statistics of the batch, which can be those of each micro-batch instead.
+class HasBatchParts {
+ public:
+  virtual ~HasBatchParts() = default;
+  /// The operator that normalises each of `parts` micro-batches by its own statistics.
+  virtual std::shared_ptr<const Op> by_parts(int64_t parts) const = 0;
+};
+
+/// The operator that normalises each of `parts` micro-batches by its own statistics; null where
+/// `op` does not normalise by statistics of the batch. Running statistics stay those of the whole
+/// batch.
+std::shared_ptr<const Op> with_batch_parts(const Op& op, int64_t parts);
+
 /// running = (1 - momentum) * running + momentum * now, in float64.
 void update_running(const at::Tensor& running, const at::Tensor& now, double momentum);
 

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "tessera/proof/verify.h"
 #include "tests/ranks/engine/differences.h"
+#include "tests/ranks/engine/random_domains.h"
 #include "tests/ranks/engine/random_stages.h"
 
 namespace tessera::random_networks_test {
@@ -60,6 +62,31 @@ TEST(RandomNetworks, EqualTheOracle) { check_all(random_case); }
 
 /// On stages: any node anywhere, grids of their own, micro-batches, every schedule.
 TEST(RandomNetworks, EqualTheOracleOnStages) { check_all(random_stages_case); }
+
+/// Of several domains: an image and losses for each, shared weights, placed by domains or anyhow.
+TEST(RandomNetworks, EqualTheOracleOnDomains) { check_all(random_domains_case); }
+
+TEST(RandomNetworks, OnDomainsAreOfAllKinds) {
+  std::map<std::string, uint64_t> count;
+  for (uint64_t seed = 1; seed <= kNumCases; ++seed) {
+    const RandomCase random = random_domains_case(seed);
+    std::set<int64_t> batches;
+    std::set<std::string> kinds;
+    for (ValueId input : random.graph.inputs()) batches.insert(random.graph.type(input).batch());
+    for (const Node& node : random.graph.nodes()) kinds.insert(node.op->kind());
+    for (const std::string& kind : kinds) ++count[kind];
+    count["batches that differ"] += batches.size() > 1;
+    count["several micro-batches"] += random.plan.micro_batches > 1;
+    count["data 2"] += random.plan.data == 2;
+    count["grids"] += random.plan.ranks_per_replica() > random.plan.num_stages();
+    count["pieces"] += random.plan.pieces_along(0) * random.plan.pieces_along(1) > 1;
+  }
+  for (const char* kind :
+       {"difference", "domain_cross_entropy", "kernel_mean", "gradient_reversal", "batch_centring",
+        "row_norm", "scale_invariant_error", "batches that differ", "several micro-batches",
+        "data 2", "grids", "pieces"})
+    EXPECT_GE(count[kind], kNumCases / 20) << kind;
+}
 
 /// How a network lies on its stages, in node order.
 std::string shape_of(const RandomCase& random) {

@@ -81,6 +81,7 @@ space = ["2x2", "1x2", "1x1"]
 micro_batches = 8
 schedule = "interleaved"
 pipeline_costs = "flops"
+domains = 2
 chunks = 4
 balance = "memory"
 norm = "micro-batch"
@@ -90,6 +91,7 @@ norm = "micro-batch"
   EXPECT_EQ(config.micro_batches, 8);
   EXPECT_EQ(config.pipeline_schedule, "interleaved");
   EXPECT_EQ(config.pipeline_costs, "flops");
+  EXPECT_EQ(config.domains, 2);
   EXPECT_EQ(config.chunks, 4);
   EXPECT_EQ(config.balance, "memory");
   EXPECT_EQ(config.norm, "micro-batch");
@@ -242,13 +244,11 @@ TEST(Config, TheTableIsSound) {
 
 /// Every key, given another value, must come back from where it was set, and change nothing else.
 TEST(Config, EveryKeyReachesAMemberOfItsOwn) {
-  const std::map<std::string, std::string> texts{{"--validation-fraction", "0.25"},
-                                                 {"--momentum", "0.5"},
-                                                 {"--beta1", "0.5"},
-                                                 {"--beta2", "0.5"},
-                                                 {"--pct-start", "0.5"},
-                                                 {"--ema", "0.5"},
-                                                 {"--plateau-threshold", "0.5"}};
+  const std::map<std::string, std::string> texts{
+      {"--domains", "2"},    {"--validation-fraction", "0.25"},
+      {"--momentum", "0.5"}, {"--beta1", "0.5"},
+      {"--beta2", "0.5"},    {"--pct-start", "0.5"},
+      {"--ema", "0.5"},      {"--plateau-threshold", "0.5"}};
   const TrainConfig defaults;
   for (const ConfigKey& key : config_keys()) {
     SCOPED_TRACE(key.option);

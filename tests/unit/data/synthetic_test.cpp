@@ -115,6 +115,24 @@ TEST(Synthetic, SamplesAndSeedsDifferAndRepeat) {
   EXPECT_FALSE(whole_target(*data, 1).equal(whole_target(*data, 2)));
 }
 
+TEST(Synthetic, DomainsAreTheSameScenesInAnotherLight) {
+  for (const Shape& shape : {Shape{1, 128, 96}, Shape{2, 33, 32, 35}}) {
+    const auto plain = open_dataset("synthetic:samples=2", shape, 3);
+    for (int domain = 1; domain <= 4; ++domain) {
+      const auto other =
+          open_dataset(fmt::format("synthetic:samples=2,domain={}", domain), shape, 3);
+      EXPECT_TRUE(whole_target(*other, 1).equal(whole_target(*plain, 1)));
+      const at::Tensor image = whole_image(*other, 1, at::kDouble);
+      EXPECT_GT((image - whole_image(*plain, 1, at::kDouble)).mean().abs().item<double>(), 0.2);
+      Random random(domain);
+      const Box box = random_part(random, shape);
+      at::Tensor part = at::empty(box.shape(), at::kDouble);
+      other->load_image(1, box, part);
+      EXPECT_TRUE(part.equal(part_of(image, box)));
+    }
+  }
+}
+
 TEST(Synthetic, ClassesAreAllThereAndNoMore) {
   for (const Shape& shape : kShapes)
     for (int64_t classes = 2; classes <= 4; ++classes) {

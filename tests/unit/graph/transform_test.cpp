@@ -48,6 +48,19 @@ ValueId conv(Graph& graph, ValueId x, const std::string& name) {
   return convolution(graph, x, name, {.out_channels = 2, .kernel = {1}, .bias = false});
 }
 
+/// Data sets of several domains have batches of their own.
+TEST(Transform, InputsKeepTheirBatches) {
+  Graph graph;
+  for (int64_t batch : {3, 5}) {
+    const ValueType image = ValueType::image({batch, 2, 4, 4});
+    graph.mark_output(conv(graph, graph.add_input(fmt::format("image{}", batch), image), "conv"));
+  }
+  const Graph copied = transform(graph, copy_all, UnreadInputs::kDrop);
+  ASSERT_EQ(copied.inputs().size(), 2u);
+  EXPECT_EQ(copied.type(copied.inputs()[0]).batch(), 3);
+  EXPECT_EQ(copied.type(copied.outputs()[1]).batch(), 5);
+}
+
 TEST(Transform, ACopyIsTheSame) {
   const Graph graph = two_layers();
   const Graph copied = transform(graph, copy_all);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "tessera/zoo/zoo.h"
@@ -34,14 +35,15 @@ TEST(Build, InputsOutputAndLoss) {
     SCOPED_TRACE(model.name);
     const Graph graph =
         model.build(ModelOptions(model.name, "", model.options), model.default_input);
-    ASSERT_EQ(graph.inputs().size(), 2u);
+    ASSERT_GE(graph.inputs().size(), 2u);  // more of models for several domains
     EXPECT_EQ(graph.value(graph.inputs()[0]).name, "image");
     EXPECT_EQ(graph.value(graph.inputs()[1]).name, "target");
     ASSERT_GE(graph.outputs().size(), 1u);
-    const Node& last = graph.nodes().back();
-    EXPECT_TRUE(last.op->is_loss());
-    EXPECT_EQ(last.name, "loss");
-    EXPECT_EQ(last.inputs, (std::vector<ValueId>{graph.outputs()[0], graph.inputs()[1]}));
+    EXPECT_TRUE(graph.nodes().back().op->is_loss());
+    const auto loss = std::find_if(graph.nodes().begin(), graph.nodes().end(),
+                                   [](const Node& node) { return node.name == "loss"; });
+    ASSERT_NE(loss, graph.nodes().end());
+    EXPECT_EQ(loss->inputs, (std::vector<ValueId>{graph.outputs()[0], graph.inputs()[1]}));
   }
 }
 

@@ -10,8 +10,13 @@ namespace tessera {
 inline std::vector<at::Tensor> random_inputs(const Graph& graph) {
   const Value& logits = graph.value(graph.outputs()[0]);
   at::manual_seed(1);
-  return {at::randn(graph.type(graph.inputs()[0]).shape(), at::kDouble),
-          at::randint(logits.type.channels(), graph.type(graph.inputs()[1]).shape(), at::kLong)};
+  std::vector<at::Tensor> inputs;
+  for (ValueId input : graph.inputs())
+    inputs.push_back(
+        graph.type(input).element == Element::kReal
+            ? at::randn(graph.type(input).shape(), at::kDouble)
+            : at::randint(logits.type.channels(), graph.type(input).shape(), at::kLong));
+  return inputs;
 }
 
 inline std::vector<at::Tensor> initial_parameters(const Graph& graph) {

@@ -1,0 +1,105 @@
+#include "tessera/ops/loss/scale_invariant_error.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/kernels/norm.h"
+#include "tessera/ops/loss/loss_tile.h"
+#include "tessera/ops/loss/pixel_loss.h"
+
+namespace tessera {
+namespace {
+
+/// The differences of a tile: first their mean, then their distances from it.
+Moments moments_of(const LossTile& tile) {
+  Moments moments;
+  moments.count = static_cast<double>(tile.num_channels * tile.size);
+  moments.mean = sum_elements(tile, [](double x, double t, int64_t) { return x - t; }) /
+                 std::max(moments.count, 1.0);
+  moments.m2 = sum_elements(tile, [&](double x, double t, int64_t) {
+    return (x - t - moments.mean) * (x - t - moments.mean);
+  });
+  return moments;
+}
+
+class ScaleInvariantError final : public PixelLoss {
+ public:
+  explicit ScaleInvariantError(const ScaleInvariantOptions& options)
+      : PixelLoss(/*weight=*/1, /*ignore_index=*/-100), weight_(options.weight) {}
+
+  std::string kind() const override { return "scale_invariant_error"; }
+  std::string settings() const override { return "weight " + to_string(weight_); }
+
+  Statistics forward_statistics(const NodeTypes& types) const override {
+    return {kNumbersPerCell * types.output.batch(), 1 + types.output.batch()};
+  }
+
+  void piece_statistics(KernelArgs& args) const override {
+    args.piece_statistics.zero_();
+    if (args.out_box.empty()) return;
+    const PieceTiles tiles(args, ignore_index());
+    const int64_t rows = num_rows(tiles.shape()), rows_per_sample = rows / tiles.shape()[0];
+    std::vector<Moments> of_rows(rows), of_samples(args.types->output.batch());
+    tiles.for_each([&](int64_t row, LossTile& tile) { of_rows[row].merge(moments_of(tile)); });
+    for (int64_t row = 0; row < rows; ++row)
+      of_samples[args.out_box[0].begin + row / rows_per_sample].merge(of_rows[row]);
+    write_moments(of_samples, args.piece_statistics);
+  }
+
+  void combine_statistics(const std::vector<at::Tensor>& rows,
+                          const at::Tensor& combined) const override {
+    combine_moments(rows, combined);
+  }
+
+  /// Leaves the loss, and each image's mean difference.
+  void merge_statistics(MergeArgs& args) const override {
+    const std::vector<Moments> moments = read_moments(args.row);
+    double* merged = args.merged.data_ptr<double>();
+    merged[0] = 0;
+    for (size_t n = 0; n < moments.size(); ++n) {
+      merged[0] += moments[n].m2 / moments[n].count / static_cast<double>(moments.size());
+      merged[1 + n] = moments[n].mean;
+    }
+  }
+
+  void forward(KernelArgs& args) const override {
+    const Box whole = Box::whole(args.types->output.shape());
+    const double share =
+        static_cast<double>(args.out_box.volume()) / static_cast<double>(whole.volume());
+    args.loss.add_(args.merged_statistics[0] * (weight_.at(args.step) * share));
+  }
+
+  /// 2 (d - mean d) / k of each image.
+  void input_gradient(KernelArgs& args) const override {
+    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
+    const double* mean = args.merged_statistics.data_ptr<double>() + 1 + args.out_box[0].begin;
+    const Box whole = Box::whole(args.types->inputs[0].shape());
+    const double factor = 2 * weight_.at(args.step) / static_cast<double>(whole.volume());
+    const PieceTiles tiles(args, ignore_index());
+    tiles.store_gradients(args.grad_inputs[0].tensor, factor, [&](LossTile& tile) {
+      set_gradients(tile, [&](double x, double t, int64_t) { return x - t - mean[tile.row[0]]; });
+    });
+  }
+
+  at::Tensor reference(const ReferenceArgs& args) const override {
+    const at::Tensor d = (args.inputs[0] - args.inputs[1].detach()).flatten(1);
+    const at::Tensor apart = d - d.mean(1, /*keepdim=*/true);
+    return weight_.at(args.step) * (apart * apart).mean();
+  }
+
+ protected:
+  bool takes(Element target) const override { return target == Element::kReal; }
+  void check_options(const ValueType&) const override { check_step_function(weight_, "weight"); }
+
+ private:
+  StepFunction weight_;
+};
+
+}  // namespace
+
+ValueId scale_invariant_error(Graph& graph, ValueId prediction, ValueId target,
+                              const std::string& name, const ScaleInvariantOptions& options) {
+  return graph.add_node(name, std::make_shared<ScaleInvariantError>(options), {prediction, target});
+}
+
+}  // namespace tessera

@@ -1,0 +1,150 @@
+#include "tessera/zoo/domains.h"
+
+#include <fmt/format.h>
+
+#include "tessera/ops/conv/linear.h"
+#include "tessera/ops/loss/difference.h"
+#include "tessera/ops/loss/domain_cross_entropy.h"
+#include "tessera/ops/loss/kernel_mean.h"
+#include "tessera/ops/loss/scale_invariant_error.h"
+#include "tessera/ops/norm/batch_centring.h"
+#include "tessera/ops/norm/row_norm.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/gradient_reversal.h"
+#include "tessera/ops/pointwise/relu.h"
+#include "tessera/zoo/typed_options.h"
+
+namespace tessera {
+namespace {
+
+constexpr IntegerOption kTargets{"targets", "unlabelled domains", 1, 64};
+constexpr IntegerOption kTargetBatch{
+    "target_batch", "samples of a target in a batch, 0: as many as of the source", 0, 1 << 20};
+constexpr RealOption kGamma{"gamma", "weight of the similarity losses", 0, 1e6};
+constexpr RealOption kAlpha{"alpha", "weight of the reconstruction losses", 0, 1e6};
+constexpr RealOption kBeta{"beta", "weight of the difference losses", 0, 1e6};
+constexpr IntegerOption kStart{"start", "step with which all losses but the task's begin", 0,
+                               1'000'000'000};
+constexpr IntegerOption kRamp{"ramp", "steps within which their weights grow, 0: at once", 0,
+                              1'000'000'000};
+constexpr IntegerOption kLambdaRamp{
+    "lambda_ramp", "steps within which the gradient reversal grows to 1, 0: at once", 0,
+    1'000'000'000};
+constexpr int64_t kClassifierUnits = 100;
+
+class DomainsBuilder {
+ public:
+  DomainsBuilder(const ModelOptions& options, const Shape& input, const DomainParts& parts)
+      : options_(options), parts_(parts), source_shape_(input), target_shape_(input) {
+    num_targets_ = kTargets.read(options);
+    if (const int64_t batch = kTargetBatch.read(options); batch > 0) target_shape_[0] = batch;
+    similarity_ = options.choice("similarity", {"dann", "pairwise", "mmd"});
+  }
+
+  Graph build() {
+    DomainCodes source = add_domain(0);
+    for (int64_t target = 1; target <= num_targets_; ++target)
+      add_similarity_between(source, add_domain(target), target);
+    return std::move(graph_);
+  }
+
+ private:
+  /// The weight of a loss, by its option.
+  StepFunction weight(const RealOption& option) const {
+    return {option.read(options_), kStart.read(options_), kRamp.read(options_)};
+  }
+  /// A domain's share of the rows that a classifier sees, where it sees `others` targets.
+  double share(int64_t domain, int64_t targets) const {
+    const auto source = static_cast<double>(source_shape_[0]);
+    const auto target = static_cast<double>(target_shape_[0]);
+    return (domain == 0 ? source : target) / (source + target * static_cast<double>(targets));
+  }
+
+  DomainCodes add_domain(int64_t domain) {
+    const std::string image = domain == 0 ? "image" : fmt::format("image{}", domain);
+    const ValueId x =
+        graph_.add_input(image, ValueType::image(domain == 0 ? source_shape_ : target_shape_));
+    const DomainCodes codes = parts_.encode(graph_, x);
+    if (domain == 0) parts_.solve(graph_, codes);
+    if (similarity_ == "dann") classify(codes.features, "domain", domain, num_targets_, domain);
+    if (parts_.encode_private) separate(codes, domain);
+    return codes;
+  }
+
+  void add_similarity_between(const DomainCodes& source, const DomainCodes& target,
+                              int64_t number) {
+    if (similarity_ == "mmd")
+      mmd_loss(graph_, source.features, target.features, fmt::format("mmd{}", number),
+               {.weight = weight(kGamma)});
+    if (similarity_ != "pairwise") return;
+    const std::string classifier = fmt::format("domain{}", number);
+    classify(source.features, classifier, 0, 1, 0);
+    classify(target.features, classifier, 1, 1, number);
+  }
+
+  /// The loss of a classifier of 1 + `targets` domains that says where the features come from.
+  void classify(ValueId features, const std::string& classifier, int64_t label, int64_t targets,
+                int64_t domain) {
+    const StepFunction lambda(1, 0, kLambdaRamp.read(options_));
+    ValueId x = gradient_reversal(graph_, features, classifier + ".reversal", lambda);
+    x = linear(graph_, x, classifier + ".fc1", {.out_features = kClassifierUnits});
+    x = relu(graph_, x, classifier + ".relu1");
+    x = linear(graph_, x, classifier + ".fc2", {.out_features = 1 + targets});
+    domain_cross_entropy(graph_, x, label, fmt::format("{}.loss{}", classifier, domain),
+                         {.weight = weight(kGamma) * share(label, targets)});
+  }
+
+  /// The private code, its difference from the shared one, and the image from both.
+  void separate(const DomainCodes& codes, int64_t domain) {
+    const std::string prefix = fmt::format("private{}.", domain);
+    const ValueId own = parts_.encode_private(graph_, codes.image, prefix);
+    const Shape shape = graph_.type(own).shape();
+    const auto rows = static_cast<double>(Box::whole(shape).volume() / shape[1]);
+    difference_loss(graph_, rows_of(codes.shared, "shared"), rows_of(own, prefix + "code"),
+                    fmt::format("difference{}", domain),
+                    {.weight = weight(kBeta) * (1 / (rows * rows))});
+    const ValueId code = add(graph_, codes.shared, own, fmt::format("code{}", domain));
+    scale_invariant_error(graph_, parts_.decode(graph_, code, codes), codes.image,
+                          fmt::format("reconstruction{}", domain), {.weight = weight(kAlpha)});
+  }
+
+  ValueId rows_of(ValueId code, const std::string& name) {
+    return row_norm(graph_, batch_centring(graph_, code, name + ".centred"), name + ".rows");
+  }
+
+  const ModelOptions& options_;
+  const DomainParts& parts_;
+  Shape source_shape_;
+  Shape target_shape_;
+  int64_t num_targets_ = 1;
+  std::string similarity_;
+  Graph graph_;
+};
+
+}  // namespace
+
+std::vector<OptionInfo> with_domains(std::vector<OptionInfo> options, double gamma) {
+  options.push_back(kTargets.info(1));
+  options.push_back(kTargetBatch.info(0));
+  options.push_back({"similarity", "dann",
+                     "what pulls shared codes together; dann: one classifier of all domains behind "
+                     "a gradient reversal, pairwise: one of each target and the source, mmd: "
+                     "maximum mean discrepancy"});
+  options.push_back(kGamma.info(gamma));
+  options.push_back(kStart.info(0));
+  options.push_back(kRamp.info(0));
+  options.push_back(kLambdaRamp.info(0));
+  return options;
+}
+
+std::vector<OptionInfo> with_separation(std::vector<OptionInfo> options) {
+  options.push_back(kAlpha.info(0.1));
+  options.push_back(kBeta.info(0.05));
+  return options;
+}
+
+Graph build_domains(const ModelOptions& options, const Shape& input, const DomainParts& parts) {
+  return DomainsBuilder(options, input, parts).build();
+}
+
+}  // namespace tessera

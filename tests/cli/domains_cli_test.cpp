@@ -1,0 +1,92 @@
+// Several domains as a user meets them: proofs and pictures of placements by domains, training from
+// data sets of their own, and what is refused.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+using nlohmann::json;
+
+const std::string kDigits = " dsn:base=2,code=6,classes=3,targets=2 --input 4x1x16x16 ";
+const std::string kMadeUp = "synthetic:kind=classification,samples=16,classes=3,scale=8";
+
+class DomainsCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "tessera_domains_" + std::to_string(getpid());
+    std::filesystem::remove_all(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static std::string data() {
+    return " --data 'source=" + kMadeUp + ";target1=" + kMadeUp + ",domain=1;target2=" + kMadeUp +
+           ",domain=2' ";
+  }
+  static void expect_refused(const std::string& arguments, const std::string& part) {
+    const Outcome outcome = tessera(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << arguments << ": " << outcome.err;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(DomainsCli, VerifyProvesEncodersOnWorkersOfTheirOwn) {
+  const Outcome outcome = tessera("verify" + kDigits + "--domains 2 --space 1x2 --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["ranks"], 12);
+  EXPECT_EQ(report["ok"], true);
+}
+
+TEST_F(DomainsCli, PlanDrawsWhereTheDomainsRun) {
+  const Outcome outcome = tessera("plan" + kDigits + "--domains 1 --stages 2");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* line :
+       {"source     stages 0, 1", "target1    stages 2, 3", "target2    stages 4, 5"})
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << line << "\n" << outcome.out;
+}
+
+TEST_F(DomainsCli, TrainsAndAppliesTheTaskAlone) {
+  const std::string run = folder_ + "/run";
+  const Outcome trained = tessera("train" + kDigits + data() + "--domains 1 --steps 4 --run " +
+                                  run + " --validation-fraction 0.25 --loss cross_entropy --json");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Outcome resumed = tessera("train" + kDigits + data() + "--domains 1 --steps 4 --run " +
+                                  run + " --validation-fraction 0.25 --loss cross_entropy --json");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  // Any domain can be scored that has labels.
+  const Outcome scored = tessera("evaluate " + run + " --data " + kMadeUp + ",domain=1 --json");
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  EXPECT_EQ(json::parse(scored.out)["samples"], 16);
+}
+
+TEST_F(DomainsCli, RefusesWhatDoesNotFitWithARemedy) {
+  expect_refused("plan unet2d:base=2,depth=2 --domains 1",
+                 "use a model for several domains, such as dsn:targets=2, or leave --domains out");
+  expect_refused("plan dann:base=2 --domains 2", "use --domains 1");
+  expect_refused("plan" + kDigits + "--domains 1 --workers 2",
+                 "[--workers] 2 workers do not fit 1 replica and 3 stages of 3 workers in all");
+  expect_refused("train" + kDigits + "--data " + kMadeUp + " --steps 1",
+                 "there is no data for target1");
+  expect_refused("train" + kDigits + "--steps 1 --data 'source=" + kMadeUp + ";target1=" + kMadeUp +
+                     ";target2=folder:/nowhere'",
+                 "[--data] target2: ");
+  expect_refused("train" + kDigits + "--steps 1 --data 'source=" + kMadeUp + ";target1=" + kMadeUp +
+                     ";target2=" + kMadeUp + ",size=8x8'",
+                 "[--data] target2: [data] an image is 1x8x8");
+  expect_refused("plan" + kDigits + "--micro-batches 2 --norm micro-batch",
+                 "this loss needs the predictions of the whole batch");
+  expect_refused(
+      "plan dsn:similarity=mmd,targets=1 --micro-batches 2 --pipeline-schedule gpipe "
+      "--norm micro-batch",
+      "this operator takes the statistics of the whole batch");
+}
+
+}  // namespace
