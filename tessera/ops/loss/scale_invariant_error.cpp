@@ -3,24 +3,12 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/kernels/norm.h"
-#include "tessera/ops/loss/loss_tile.h"
+#include "tessera/kernels/differences.h"
+#include "tessera/kernels/row_numbers.h"
 #include "tessera/ops/loss/pixel_loss.h"
 
 namespace tessera {
 namespace {
-
-/// The differences of a tile: first their mean, then their distances from it.
-Moments moments_of(const LossTile& tile) {
-  Moments moments;
-  moments.count = static_cast<double>(tile.num_channels * tile.size);
-  moments.mean = sum_elements(tile, [](double x, double t, int64_t) { return x - t; }) /
-                 std::max(moments.count, 1.0);
-  moments.m2 = sum_elements(tile, [&](double x, double t, int64_t) {
-    return (x - t - moments.mean) * (x - t - moments.mean);
-  });
-  return moments;
-}
 
 class ScaleInvariantError final : public PixelLoss {
  public:
@@ -37,12 +25,9 @@ class ScaleInvariantError final : public PixelLoss {
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
     if (args.out_box.empty()) return;
-    const PieceTiles tiles(args, ignore_index());
-    const int64_t rows = num_rows(tiles.shape()), rows_per_sample = rows / tiles.shape()[0];
-    std::vector<Moments> of_rows(rows), of_samples(args.types->output.batch());
-    tiles.for_each([&](int64_t row, LossTile& tile) { of_rows[row].merge(moments_of(tile)); });
-    for (int64_t row = 0; row < rows; ++row)
-      of_samples[args.out_box[0].begin + row / rows_per_sample].merge(of_rows[row]);
+    std::vector<Moments> of_samples(args.types->output.batch());
+    std::ranges::copy(difference_moments(operands(args)),
+                      of_samples.begin() + args.out_box[0].begin);
     write_moments(of_samples, args.piece_statistics);
   }
 
@@ -54,7 +39,7 @@ class ScaleInvariantError final : public PixelLoss {
   /// Leaves the loss, and each image's mean difference.
   void merge_statistics(MergeArgs& args) const override {
     const std::vector<Moments> moments = read_moments(args.row);
-    double* merged = args.merged.data_ptr<double>();
+    const std::span<double> merged = row_numbers(args.merged);
     merged[0] = 0;
     for (size_t n = 0; n < moments.size(); ++n) {
       merged[0] += moments[n].m2 / moments[n].count / static_cast<double>(moments.size());
@@ -72,13 +57,11 @@ class ScaleInvariantError final : public PixelLoss {
   /// 2 (d - mean d) / k of each image.
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const double* mean = args.merged_statistics.data_ptr<double>() + 1 + args.out_box[0].begin;
+    const std::span<const double> means =
+        row_numbers(args.merged_statistics).subspan(1 + args.out_box[0].begin);
     const Box whole = Box::whole(args.types->inputs[0].shape());
     const double factor = 2 * weight_.at(args.step) / static_cast<double>(whole.volume());
-    const PieceTiles tiles(args, ignore_index());
-    tiles.store_gradients(args.grad_inputs[0].tensor, factor, [&](LossTile& tile) {
-      set_gradients(tile, [&](double x, double t, int64_t) { return x - t - mean[tile.row[0]]; });
-    });
+    centred_difference(operands(args), factor, means, args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

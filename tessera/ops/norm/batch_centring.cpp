@@ -57,7 +57,8 @@ class BatchCentring final : public Op, public HasBatchParts {
 
   void merge_statistics(MergeArgs& args) const override {
     const std::vector<Moments> moments = read_moments(args.row);
-    for (size_t c = 0; c < moments.size(); ++c) args.merged.data_ptr<double>()[c] = moments[c].mean;
+    const std::span<double> means = row_numbers(args.merged);
+    for (size_t c = 0; c < moments.size(); ++c) means[c] = moments[c].mean;
   }
 
   void forward(KernelArgs& args) const override {

@@ -1,0 +1,40 @@
+#include "tessera/kernels/differences.h"
+
+#include <algorithm>
+
+#include "tessera/kernels/cpu/loss_tiles.h"
+
+namespace tessera {
+namespace {
+
+/// First the mean of a tile's differences, then their distances from it.
+Moments tile_moments(const LossTile& tile) {
+  Moments moments;
+  moments.count = static_cast<double>(tile.num_channels * tile.size);
+  moments.mean = sum_elements(tile, [](double x, double t, int64_t) { return x - t; }) /
+                 std::max(moments.count, 1.0);
+  moments.m2 = sum_elements(tile, [&](double x, double t, int64_t) {
+    return (x - t - moments.mean) * (x - t - moments.mean);
+  });
+  return moments;
+}
+
+}  // namespace
+
+std::vector<Moments> difference_moments(const LossOperands& operands) {
+  const PieceTiles tiles(operands);
+  const int64_t rows = num_rows(tiles.shape()), samples = tiles.shape()[0];
+  std::vector<Moments> of_rows(rows), of_samples(samples);
+  tiles.for_each([&](int64_t row, LossTile& tile) { of_rows[row].merge(tile_moments(tile)); });
+  for (int64_t row = 0; row < rows; ++row) of_samples[row / (rows / samples)].merge(of_rows[row]);
+  return of_samples;
+}
+
+void centred_difference(const LossOperands& operands, double factor, std::span<const double> means,
+                        const at::Tensor& gradient) {
+  PieceTiles(operands).store_gradients(gradient, factor, [&](LossTile& tile) {
+    set_gradients(tile, [&](double x, double t, int64_t) { return x - t - means[tile.row[0]]; });
+  });
+}
+
+}  // namespace tessera
