@@ -6,6 +6,7 @@
 
 #include "tessera/kernels/cpu/depthwise.h"
 #include "tessera/kernels/cpu/library_convolution.h"
+#include "tessera/kernels/cpu/strided_tensor.h"
 #include "tessera/kernels/cpu/window_gradient.h"
 #include "tessera/kernels/cpu/window_product.h"
 #include "tessera/kernels/cpu/winograd_gradient.h"
@@ -17,32 +18,12 @@ namespace {
 
 constexpr int kMaxSpace = 3;
 
-/// Entries of the last axes; those before them are `other`.
-SpaceAxes last_axes(const std::vector<int64_t>& entries, int64_t other) {
-  SpaceAxes axes{other, other, other};
-  std::copy(entries.begin(), entries.end(), axes.end() - std::ssize(entries));
-  return axes;
-}
-
-template <class T>
-StridedImage<T> image_of(const at::Tensor& tensor) {
-  StridedImage<T> image;
-  image.data = tensor.data_ptr<std::remove_const_t<T>>();
-  image.batch = tensor.size(0);
-  image.channels = tensor.size(1);
-  image.batch_stride = tensor.stride(0);
-  image.channel_stride = tensor.stride(1);
-  image.size = last_axes(tensor.sizes().slice(2).vec(), 1);
-  image.stride = last_axes(tensor.strides().slice(2).vec(), 0);
-  return image;
-}
-
 /// The formula with three axes; those that the image does not have stand still.
 struct Connection {
   SpaceAxes kernel, stride, dilation, fine_begin;
 
   Connection(const ConvolutionShape& shape, const at::Tensor& weight)
-      : kernel(last_axes(weight.sizes().slice(2).vec(), 1)),
+      : kernel(last_axes(weight.sizes().slice(2), 1)),
         stride(last_axes(shape.stride, 1)),
         dilation(last_axes(shape.dilation, 1)),
         fine_begin(last_axes(shape.fine_begin, 0)) {}
@@ -137,11 +118,6 @@ void join_rows(Windows& windows, StridedImage<In>& in, StridedImage<Out>& out) {
       (*size)[axis] = 1;
     }
   }
-}
-
-template <class T>
-const T* pointer_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
 }
 
 template <class T>

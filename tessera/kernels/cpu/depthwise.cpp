@@ -6,34 +6,10 @@
 #include "tessera/kernels/cpu/depthwise_rows.h"
 #include "tessera/kernels/cpu/depthwise_rows_gradient.h"
 #include "tessera/kernels/cpu/depthwise_small.h"
+#include "tessera/kernels/cpu/strided_tensor.h"
 
 namespace tessera {
 namespace {
-
-/// Entries of the last axes; those before them are `other`.
-SpaceAxes three_axes(at::IntArrayRef entries, int64_t other) {
-  SpaceAxes axes{other, other, other};
-  std::copy(entries.begin(), entries.end(), axes.end() - std::ssize(entries));
-  return axes;
-}
-
-template <class T>
-StridedImage<T> strided_image(const at::Tensor& tensor) {
-  StridedImage<T> image;
-  image.data = tensor.data_ptr<std::remove_const_t<T>>();
-  image.batch = tensor.size(0);
-  image.channels = tensor.size(1);
-  image.batch_stride = tensor.stride(0);
-  image.channel_stride = tensor.stride(1);
-  image.size = three_axes(tensor.sizes().slice(2), 1);
-  image.stride = three_axes(tensor.strides().slice(2), 0);
-  return image;
-}
-
-template <class T>
-const T* numbers_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
-}
 
 /// Numbers of a kernel.
 int64_t kernel_size(const at::Tensor& weight) {
@@ -57,22 +33,22 @@ ThinGroups<T> groups_to_fine(const ConvolutionShape& shape, const at::Tensor& we
 
 DepthwisePlan forward_plan(const ConvolutionShape& shape, const at::Tensor& weight,
                            const at::Tensor& coarse) {
-  return plan_over_fine(three_axes(weight.sizes().slice(2), 1), three_axes(shape.stride, 1),
-                        three_axes(shape.dilation, 1), three_axes(shape.fine_begin, 0),
-                        three_axes(coarse.sizes().slice(2), 1));
+  return plan_over_fine(last_axes(weight.sizes().slice(2), 1), last_axes(shape.stride, 1),
+                        last_axes(shape.dilation, 1), last_axes(shape.fine_begin, 0),
+                        last_axes(coarse.sizes().slice(2), 1));
 }
 
 /// By whichever way is faster for planes of this size.
 template <class T>
 void sum_planes(DepthwisePlan plan, const at::Tensor& in, const ThinGroups<T>& groups,
                 const at::Tensor& bias, const at::Tensor& out) {
-  const auto image = strided_image<const T>(in);
+  const auto image = image_of<const T>(in);
   const LaneInput<T> lanes(plan, image, groups);
   if (prefers_lanes(plan, lanes, groups))
-    return DepthwiseLaneSum<T>(plan, lanes, groups, numbers_or_null<T>(bias), strided_image<T>(out))
+    return DepthwiseLaneSum<T>(plan, lanes, groups, pointer_or_null<T>(bias), image_of<T>(out))
         .run();
   cut_into_bands(plan, groups.in, sizeof(T));
-  DepthwiseSum<T>(plan, image, groups, numbers_or_null<T>(bias), strided_image<T>(out)).run();
+  DepthwiseSum<T>(plan, image, groups, pointer_or_null<T>(bias), image_of<T>(out)).run();
 }
 
 }  // namespace
@@ -95,9 +71,9 @@ void convolve_depthwise_transposed(const ConvolutionShape& shape, const at::Tens
                                    const at::Tensor& weight, const at::Tensor& bias,
                                    const at::Tensor& fine) {
   const DepthwisePlan plan =
-      plan_over_coarse(three_axes(weight.sizes().slice(2), 1), three_axes(shape.stride, 1),
-                       three_axes(shape.dilation, 1), three_axes(shape.fine_begin, 0),
-                       three_axes(fine.sizes().slice(2), 1));
+      plan_over_coarse(last_axes(weight.sizes().slice(2), 1), last_axes(shape.stride, 1),
+                       last_axes(shape.dilation, 1), last_axes(shape.fine_begin, 0),
+                       last_axes(fine.sizes().slice(2), 1));
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve_depthwise_transposed", [&] {
     sum_planes<scalar_t>(plan, coarse, groups_to_fine<scalar_t>(shape, weight), bias, fine);
   });
@@ -107,8 +83,7 @@ void add_depthwise_weight_gradient(const ConvolutionShape& shape, const at::Tens
                                    const at::Tensor& coarse, const at::Tensor& weight_gradient) {
   DepthwisePlan plan = forward_plan(shape, weight_gradient, coarse);
   AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "depthwise_weight_gradient", [&] {
-    const auto in = strided_image<const scalar_t>(fine),
-               out = strided_image<const scalar_t>(coarse);
+    const auto in = image_of<const scalar_t>(fine), out = image_of<const scalar_t>(coarse);
     const auto groups = groups_to_coarse<scalar_t>(shape, weight_gradient);
     scalar_t* const gradient = weight_gradient.data_ptr<scalar_t>();
     const LaneInput<scalar_t> lanes(plan, in, groups);
