@@ -48,11 +48,20 @@ PieceParts split_piece(const Box& piece, std::vector<Box> crossing) {
 
 std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value,
                                   int piece, int m) {
+  const ValueType& type = placed.graph.type(value);
+  const Box& whole = placed.values[value].layout.piece(piece).box;
+  // Readers may want some channels alone (a transposed image), but operators see them together.
+  const auto with_all_channels = [&](Box box) {
+    for (int axis = 0; axis < box.num_axes(); ++axis)
+      if (type.axes[axis].kind != AxisKind::kBatch && type.axes[axis].kind != AxisKind::kSpatial)
+        box[axis] = whole[axis];
+    return box;
+  };
   std::vector<Box> boxes;
   for (size_t group = 0; group < placed.values[value].groups.size(); ++group)
     for (const Move& move : here.moves(value, static_cast<int>(group), m))
       if (move.from == here.rank() && move.to != here.rank() && move.source_piece == piece)
-        boxes.push_back(move.box);
+        boxes.push_back(with_all_channels(move.box));
   return boxes;
 }
 

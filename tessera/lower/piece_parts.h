@@ -28,7 +28,8 @@ struct PieceParts {
 /// `crossing` may overlap. A piece of which nothing is left crosses whole, in one box.
 PieceParts split_piece(const Box& piece, std::vector<Box> crossing);
 
-/// The parts of `piece` of a value that readers on other ranks need. They may overlap.
+/// The parts of `piece` of a value that readers on other ranks need, with all channels: no operator
+/// is asked for some of them. They may overlap.
 std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value,
                                   int piece, int micro_batch);
 
