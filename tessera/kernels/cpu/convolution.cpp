@@ -152,9 +152,10 @@ template <class In, class T>
 bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const StridedImage<In>& in,
                    const StridedImage<T>& out, const GroupChannels& group) {
   constexpr bool kHasSquares = kLanes<std::remove_const_t<T>> >= winograd::kOut;
-  if (!kHasSquares || !has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
+  if (!kHasSquares || taps.slices > SquareTaps::kMostSlices) return false;
+  if (!has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
   const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
-  const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2 && taps.slices <= 3;
+  const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2;
   return has_winograd_channels(method, group.num_in, group.num_out) &&
          (has_tiles || method == ConvolutionMethod::kWinograd);
 }

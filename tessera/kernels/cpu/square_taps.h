@@ -13,6 +13,8 @@ namespace tessera {
 
 /// How the taps of windows form 3x3 squares, one for each slice of the depth.
 struct SquareTaps {
+  static constexpr int64_t kMostSlices = 3;  // with which Winograd's tiles are worth it
+
   SpaceAxes first{};  // the least offset along each axis
   int64_t slices = 0;
   std::vector<int64_t> entry;  // [slice][3][3]

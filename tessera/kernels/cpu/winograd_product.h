@@ -75,7 +75,6 @@ class WinogradProduct {
 
   static constexpr int kPoints = winograd::kPoints;
   static constexpr int64_t kColumns = kPanelColumns<T>;
-  static constexpr int64_t kMaxSlices = 3;
 
   int64_t tiles_along(int axis) const {
     return (out_.size[axis] + winograd::kOut - 1) / winograd::kOut;
@@ -204,7 +203,7 @@ class WinogradProduct {
     /// Sums are [point][row][column].
     void multiply(int64_t depth, int64_t panel) {
       const int64_t rows = product_.panels_.rows_of(panel);
-      std::array<PanelPart<T>, kMaxSlices> parts;
+      std::array<PanelPart<T>, SquareTaps::kMostSlices> parts;
       for (int point = 0; point < kPoints; ++point) {
         size_t count = 0;
         for (int64_t slice = 0; slice < product_.taps_.slices; ++slice)
