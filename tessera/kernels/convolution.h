@@ -40,9 +40,14 @@ struct ConvolutionShape {
   ConvolutionMethod method = ConvolutionMethod::kAuto;
 };
 
-/// What each of the three asks for. With less they read their images more than once.
+/// What sums over windows ask for, either way. With less they read their images more than once.
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type);
+
+/// What the gradient of the weight asks for, with a coarse image of this shape.
+ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
+                                                at::IntArrayRef weight_shape,
+                                                at::IntArrayRef coarse_shape, at::ScalarType type);
 
 /// coarse[n, k, p] = bias[k] + Σ fine[n, c, p * stride + t * dilation] weight[k, c, t]. The weight
 /// is [coarse channels, fine channels / groups, kernel...]; the bias may be undefined.

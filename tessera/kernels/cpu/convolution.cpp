@@ -147,6 +147,13 @@ bool has_winograd_channels(ConvolutionMethod method, int64_t channels, int64_t o
           std::min(channels, other_channels) >= kLeastChannels);
 }
 
+bool may_use_winograd(const ConvolutionShape& shape, at::IntArrayRef weight_shape) {
+  const at::IntArrayRef kernel = weight_shape.slice(2);
+  return kernel.size() >= 2 && kernel[kernel.size() - 1] == winograd::kKernel &&
+         kernel[kernel.size() - 2] == winograd::kKernel &&
+         has_winograd_channels(shape.method, weight_shape[0] / shape.groups, weight_shape[1]);
+}
+
 /// ... and there are enough tiles to fill a panel. Pixels of a row are read and written together.
 template <class In, class T>
 bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const StridedImage<In>& in,
@@ -177,23 +184,36 @@ void run_product(ConvolutionMethod method, const StridedImage<const T>& in, cons
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type) {
   if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups)) return {};
-  const at::IntArrayRef kernel = weight_shape.slice(2);
   const int64_t coarse = weight_shape[0] / shape.groups, fine = weight_shape[1];
-  const auto bytes = [&](int64_t numbers) { return Scratch::bytes_of(numbers, type); };
-  const int64_t taps = c10::multiply_integers(kernel);
-  const bool is_square = kernel.size() >= 2 && kernel[kernel.size() - 1] == winograd::kKernel &&
-                         kernel[kernel.size() - 2] == winograd::kKernel;
+  const int64_t taps = c10::multiply_integers(weight_shape.slice(2));
+  const int64_t numbers =
+      may_use_winograd(shape, weight_shape) ? taps / 9 * winograd::kPoints : taps;
   // A panel of rows at least, of the one side or of the other.
   const int64_t least = std::max(std::min<int64_t>(kPanelRows, coarse) * fine,
                                  std::min<int64_t>(kPanelRows, fine) * coarse);
-  if (!is_square || !has_winograd_channels(shape.method, coarse, fine))
-    return {bytes(least * taps), bytes(coarse * fine * taps)};
-  const int64_t points = taps / 9 * winograd::kPoints;
-  // Sums of gradients have whole panels of channels.
-  const int64_t width = type == at::kFloat ? kPanelColumns<float> : kPanelColumns<double>;
-  const int64_t padded = (fine + width - 1) / width * width;
-  return {bytes(std::max(least, std::min<int64_t>(kPanelRows, coarse) * padded) * points),
-          bytes(coarse * padded * points)};
+  const auto bytes = [&](int64_t count) { return Scratch::bytes_of(count, type); };
+  return {bytes(least * numbers), bytes(coarse * fine * numbers)};
+}
+
+ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
+                                                at::IntArrayRef weight_shape,
+                                                at::IntArrayRef coarse_shape, at::ScalarType type) {
+  if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups) ||
+      !may_use_winograd(shape, weight_shape))
+    return {};
+  const int64_t coarse = weight_shape[0] / shape.groups;
+  const int64_t slices = c10::multiply_integers(weight_shape.slice(2)) / 9;
+  return AT_DISPATCH_FLOATING_TYPES(type, "convolution_gradient_scratch_bytes", [&] {
+    using Room = GradientRoom<scalar_t>;
+    const int64_t tiles = coarse_shape[0] *
+                          Room::tiles_over(coarse_shape[coarse_shape.size() - 2]) *
+                          Room::tiles_over(coarse_shape.back());
+    const Room room(weight_shape[1], coarse, slices, tiles);
+    const auto bytes = [&](int64_t rows) {
+      return Scratch::bytes_of(room.points() + rows * room.sums_of_row(), type);
+    };
+    return ScratchBytes(bytes(room.panels.height()), bytes(coarse));
+  });
 }
 
 void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,

@@ -9,14 +9,8 @@
 
 namespace tessera {
 
-/// What a buffer is for; a thread has one of each.
-enum class BufferOf {
-  kTask,  // one thread's work
-  kAll,   // filled by all threads in turn, and taken by the one that starts them
-};
-
-/// `count` numbers that hold anything, until the thread asks for such a buffer again.
-template <class T, BufferOf kOf = BufferOf::kTask>
+/// `count` numbers that hold anything, until the thread asks for a buffer again.
+template <class T>
 T* thread_buffer(int64_t count) {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }

@@ -23,27 +23,70 @@
 
 namespace tessera {
 
+/// How many tiles are transformed at once, and the numbers that are kept while a group runs: the
+/// points of these tiles, of all channels on both sides, and sums for some k or all of them.
+template <class T>
+struct GradientRoom {
+  static constexpr int64_t kRowsWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+
+  GradientRoom(int64_t num_in, int64_t num_out, int64_t num_slices, int64_t total_tiles)
+      : slices(num_slices),
+        in_width(padded(num_in, kPanelColumns<T>)),
+        panels(num_out),
+        tiles(at_once(total_tiles)),
+        point_size(winograd::apart<T>(tiles * in_width)),
+        out_point_size(winograd::apart<T>(tiles * kRowsWidth)) {}
+
+  static int64_t tiles_over(int64_t pixels) {
+    return (pixels + winograd::kOut - 1) / winograd::kOut;
+  }
+  static constexpr int64_t padded(int64_t count, int64_t step) {
+    return (count + step - 1) / step * step;
+  }
+
+  int64_t in_points() const { return slices * winograd::kPoints * point_size; }
+  int64_t points() const {
+    return in_points() + panels.count() * winograd::kPoints * out_point_size;
+  }
+  int64_t sums_of_row() const { return winograd::kPoints * slices * in_width; }
+
+  int64_t slices, in_width;
+  RowPanels panels;
+  int64_t tiles, point_size, out_point_size;
+
+ private:
+  /// Many sums are read from far away, and by many tiles in turn.
+  int64_t at_once(int64_t total) const {
+    constexpr int64_t kPointBytes = 4 << 20, kLeast = 128, kMost = 1024;
+    const int64_t numbers = in_width * slices + panels.count() * kRowsWidth;
+    const int64_t room =
+        kPointBytes / static_cast<int64_t>(sizeof(T)) / (winograd::kPoints * numbers);
+    return std::min(std::clamp(room, kLeast, kMost) / kLanes<T> * kLanes<T>,
+                    padded(total, kLanes<T>));
+  }
+};
+
 template <class T>
 class WinogradGradient {
  public:
-  /// `gradient` is [num_out, num_in, 9 * slices] of the group; `sums` holds as many k as it can.
+  /// `gradient` is [num_out, num_in, 9 * slices] of the group; `scratch` has room for all points,
+  /// and for the sums of as many k as it can hold.
   WinogradGradient(const StridedImage<const T>& in, const SquareTaps& taps,
                    const StridedImage<const T>& out, const GroupChannels& group, T* gradient,
-                   std::span<T> sums)
+                   std::span<T> scratch)
       : in_(in),
         taps_(taps),
         out_(out),
         group_(group),
-        in_width_(padded(group.num_in, kColumns)),
-        panels_(group.num_out),
-        tiles_{1, (out.size[1] + winograd::kOut - 1) / winograd::kOut,
-               (out.size[2] + winograd::kOut - 1) / winograd::kOut},
+        tiles_{1, GradientRoom<T>::tiles_over(out.size[1]),
+               GradientRoom<T>::tiles_over(out.size[2])},
+        room_(group.num_in, group.num_out, taps.slices, out.batch * tiles_[1] * tiles_[2]),
         gradient_(gradient),
-        sums_(sums) {}
+        points_(scratch.data()),
+        sums_(scratch.subspan(static_cast<size_t>(room_.points()))) {}
 
   void run() {
-    const int64_t per_row = kPoints * taps_.slices * in_width_;
-    for_panels_that_fit(panels_, panels_.within(sums_.size(), per_row),
+    for_panels_that_fit(panels_, panels_.within(sums_.size(), room_.sums_of_row()),
                         [&](int64_t first, int64_t end) { run_panels(first, end); });
   }
 
@@ -59,13 +102,9 @@ class WinogradGradient {
 
   static constexpr int kPoints = winograd::kPoints;
   static constexpr int64_t kColumns = kPanelColumns<T>;
-  static constexpr int64_t kRowsWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  static constexpr int64_t kRowsWidth = GradientRoom<T>::kRowsWidth;
 
   static constexpr int64_t kRun = 16;  // tiles whose pixels are turned at once
-
-  static constexpr int64_t padded(int64_t count, int64_t step) {
-    return (count + step - 1) / step * step;
-  }
 
   /// Of a panel of k: [slice][point][panel of channels][k][channel], so that the points of a kernel
   /// do not lie at multiples of what the sets of a cache repeat after.
@@ -77,16 +116,6 @@ class WinogradGradient {
            column * rows;
   }
 
-  /// Many sums are read from far away, and by many tiles in turn.
-  int64_t tiles_at_once() const {
-    constexpr int64_t kPointBytes = 4 << 20, kLeast = 128, kMost = 1024;
-    const int64_t numbers = in_width_ * taps_.slices + panels_.count() * kRowsWidth;
-    const int64_t room = kPointBytes / static_cast<int64_t>(sizeof(T)) / (kPoints * numbers);
-    const int64_t total = out_.batch * tiles_[1] * tiles_[2];
-    return std::min(std::clamp(room, kLeast, kMost) / kLanes<T> * kLanes<T>,
-                    padded(total, kLanes<T>));
-  }
-
   /// Some panels of k, over all tiles.
   class Block {
    public:
@@ -94,16 +123,13 @@ class WinogradGradient {
         : whole_(whole),
           first_panel_(first_panel),
           end_panel_(end_panel),
-          tiles_(whole.tiles_at_once()),
-          point_size_(winograd::apart<T>(tiles_ * whole.in_width_)),
-          out_point_size_(winograd::apart<T>(tiles_ * kRowsWidth)),
+          tiles_(whole.room_.tiles),
+          point_size_(whole.room_.point_size),
+          out_point_size_(whole.room_.out_point_size),
           slice_size_(kPoints * point_size_),
-          out_size_(kPoints * out_point_size_) {
-      const int64_t slices = whole.taps_.slices * slice_size_;
-      const int64_t outs = (end_panel - first_panel) * out_size_;
-      points_ = thread_buffer<T, BufferOf::kAll>(slices + outs);
-      out_points_ = points_ + slices;
-    }
+          out_size_(kPoints * out_point_size_),
+          points_(whole.points_),
+          out_points_(points_ + whole.room_.in_points()) {}
 
     void run() {
       const int64_t total = whole_.out_.batch * whole_.tiles_[1] * whole_.tiles_[2];
@@ -186,7 +212,8 @@ class WinogradGradient {
                             const Tiles& tiles, int64_t first_channel, int64_t channels,
                             const Line& line, const PointsAt& points) const {
       constexpr int64_t kAll = kLanes<T>;
-      constexpr int64_t kRowPixels = padded(kRun * winograd::kOut + kSize - winograd::kOut, kAll);
+      constexpr int64_t kRowPixels =
+          GradientRoom<T>::padded(kRun * winograd::kOut + kSize - winograd::kOut, kAll);
       T* pixels = thread_buffer<T>(kSize * kRowPixels * kAll);
       const T* slice = image.plane(0, first_channel) + first[0] * image.stride[0];
       for (const WindowRun& run : tiles.runs) {
@@ -244,9 +271,9 @@ class WinogradGradient {
     const WinogradGradient& whole_;
     const int64_t first_panel_, end_panel_, tiles_;
     const int64_t point_size_, out_point_size_, slice_size_, out_size_;
+    T *const points_, *const out_points_;
     int64_t count_ = 0;   // tiles of the block that is under way
     bool begun_ = false;  // there are sums
-    T *points_ = nullptr, *out_points_ = nullptr;
   };
 
   /// From sums of points to gradients of kernels, a register of channels at a time, in the order in
@@ -280,10 +307,12 @@ class WinogradGradient {
   const SquareTaps& taps_;
   const StridedImage<const T> out_;
   const GroupChannels group_;
-  const int64_t in_width_;
-  const RowPanels panels_;
   const SpaceAxes tiles_;
+  const GradientRoom<T> room_;
+  const int64_t in_width_ = room_.in_width;
+  const RowPanels& panels_ = room_.panels;
   T* gradient_;
+  T* const points_;
   const std::span<T> sums_;
   int64_t first_panel_ = 0, end_panel_ = 0;  // that have sums now
 };

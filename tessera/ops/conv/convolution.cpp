@@ -21,10 +21,10 @@ class Convolution final : public ConvolutionOp {
     return 2.0 * static_cast<double>(out.volume()) * static_cast<double>(terms);
   }
 
-  ScratchBytes scratch_bytes(Phase phase, const Box&, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                              at::ScalarType real) const override {
     return kernel_scratch_bytes(
-        phase, weight_shape(geometry_.out_channels, types.inputs[0].channels()), real);
+        phase, weight_shape(geometry_.out_channels, types.inputs[0].channels()), out, real);
   }
 
   void forward(KernelArgs& args) const override {

@@ -77,7 +77,11 @@ class ConvolutionOp : public Op {
     copy.shape_.method = ConvolutionMethod::kDirect;
     return std::make_shared<Convolution>(std::move(copy));
   }
-  ScratchBytes kernel_scratch_bytes(Phase phase, const Shape& weight, at::ScalarType real) const {
+  /// `coarse` is the image of fewer positions: the output, or of a transposed one the input.
+  ScratchBytes kernel_scratch_bytes(Phase phase, const Shape& weight, const Box& coarse,
+                                    at::ScalarType real) const {
+    if (phase == Phase::kWeightGradient)
+      return convolution_gradient_scratch_bytes(shape_, weight, coarse.shape(), real);
     return is_product(phase) ? convolution_scratch_bytes(shape_, weight, real) : ScratchBytes();
   }
   /// Of a convolution from `second` channels to `first`, or of a transposed one the other way

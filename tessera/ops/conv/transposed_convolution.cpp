@@ -19,10 +19,11 @@ class TransposedConvolution final : public ConvolutionOp {
     return 2.0 * static_cast<double>(needed(0, out, types).volume()) * static_cast<double>(terms);
   }
 
-  ScratchBytes scratch_bytes(Phase phase, const Box&, const NodeTypes& types,
+  ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                              at::ScalarType real) const override {
-    return kernel_scratch_bytes(
-        phase, weight_shape(types.inputs[0].channels(), geometry_.out_channels), real);
+    return kernel_scratch_bytes(phase,
+                                weight_shape(types.inputs[0].channels(), geometry_.out_channels),
+                                needed(0, out, types), real);
   }
 
   void forward(KernelArgs& args) const override;

@@ -105,16 +105,27 @@ Results by_kernels(Draw& draw, const Case& c, ConvolutionMethod method, at::Scal
   shape.method = method;
   const at::Tensor fine = somewhere(draw, c.fine, type), coarse = somewhere(draw, c.coarse, type);
   const at::Tensor weight = c.weight.to(type), bias = c.bias.to(type);
-  const auto scratch = [&] {
-    const ScratchBytes wish = convolution_scratch_bytes(shape, weight.sizes(), type);
+  const auto scratch = [&](const ScratchBytes& wish) {
     return at::full({draw.between(wish.least, wish.most)}, 0xff, at::kByte);
   };
+  const ScratchBytes sums = convolution_scratch_bytes(shape, weight.sizes(), type);
   Results results{place_for(draw, c.coarse, type), place_for(draw, c.fine, type),
                   at::zeros(weight.sizes(), weight.options())};
-  convolve(shape, fine, weight, bias, results.coarse, scratch());
-  convolve_transposed(shape, coarse, weight, {}, results.fine, scratch());
-  add_convolution_weight_gradient(shape, fine, coarse, results.weight_gradient, scratch());
+  convolve(shape, fine, weight, bias, results.coarse, scratch(sums));
+  convolve_transposed(shape, coarse, weight, {}, results.fine, scratch(sums));
+  add_convolution_weight_gradient(
+      shape, fine, coarse, results.weight_gradient,
+      scratch(convolution_gradient_scratch_bytes(shape, weight.sizes(), coarse.sizes(), type)));
   return results;
+}
+
+/// Enough for all three.
+at::Tensor all_scratch(const Case& c) {
+  const auto most = std::max(
+      convolution_scratch_bytes(c.shape, c.weight.sizes(), at::kDouble).most,
+      convolution_gradient_scratch_bytes(c.shape, c.weight.sizes(), c.coarse.sizes(), at::kDouble)
+          .most);
+  return at::empty({most}, at::kByte);
 }
 
 double distance(const at::Tensor& found, const at::Tensor& expected) {
@@ -192,8 +203,7 @@ TEST(ConvolutionKernels, PartsOfTheFineImage) {
     const auto part = [&](const at::Tensor& image) { return image.narrow(3, begin, size); };
     ConvolutionShape shape = c.shape;
     shape.fine_begin = {0, begin};
-    const at::Tensor scratch = at::empty(
-        {convolution_scratch_bytes(shape, c.weight.sizes(), at::kDouble).most}, at::kByte);
+    const at::Tensor scratch = all_scratch(c);
 
     const at::Tensor fine = place_for(draw, part(c.fine), at::kDouble);
     convolve_transposed(shape, c.coarse, c.weight, {}, fine, scratch);
@@ -224,8 +234,7 @@ TEST(ConvolutionKernels, ByTheLibrary) {
     shape.fine_begin = {0, begin};
     const at::Tensor fine =
         draw.uniform({c.fine.size(0), c.fine.size(1), c.fine.size(2), size}, -1, 1);
-    const at::Tensor scratch = at::empty(
-        {convolution_scratch_bytes(shape, c.weight.sizes(), at::kDouble).most}, at::kByte);
+    const at::Tensor scratch = all_scratch(c);
     const at::Tensor coarse = at::empty_like(c.coarse), own_coarse = at::empty_like(c.coarse);
     convolve(shape, fine, c.weight, c.bias, own_coarse, scratch);
     convolve_by_library(shape, fine, c.weight, c.bias, coarse);
