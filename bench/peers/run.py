@@ -7,12 +7,15 @@ channels last. The medians of the rounds are compared, with the better of PyTorc
 runs with jemalloc (Debian's libjemalloc2) that never gives memory back, which is its fastest.
 
 With --scaling the second table is made instead: one worker with one thread, one with all of
---threads, and as many workers with one thread each, in turns; their times and what all of them hold.
+--threads, as many workers with one thread each, in turns; their times and what all of them hold.
+Beside them stand what the machine can give, as many programs at once that each have a part of the image
+and nothing to exchange, and PyTorch with all threads.
 """
 
 import argparse
 import atexit
 import json
+import math
 import os
 import shutil
 import statistics
@@ -34,19 +37,31 @@ CASES = {
 }
 
 
-# Name: input, network, and the grid of 2, 4 and 16 workers.
+# Name: network, and the input and the grid of 2, 4 and 16 workers.
 SCALED = {
-    "unet2d": ("1x3x512x512", "unet2d:base=32,depth=5,classes=2", {2: "2x1", 4: "2x2", 16: "4x4"}),
-    "chain3d": ("1x1x96x96x96", None, {2: "2x1x1", 4: "2x2x1", 16: "4x2x2"}),
+    "unet2d_base32": ("unet2d:base=32,depth=5,classes=2", {2: ("1x3x512x512", "2x1"),
+                                                           4: ("1x3x512x512", "2x2"),
+                                                           16: ("1x3x1024x1024", "4x4")}),
+    "chain3d": (None, {2: ("1x1x96x96x96", "2x1x1"),
+                       4: ("1x1x96x96x96", "2x2x1"),
+                       16: ("1x1x96x96x96", "4x2x2")}),
 }
 
 
+def start(words, **environment):
+    return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def result_of(process):
+    out, errors = process.communicate()
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(process.args)}\n{out}{errors}")
+    return json.loads(next(line for line in out.splitlines() if line.startswith("{")))
+
+
 def run(words, **environment):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          env={**os.environ, **environment})
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    return result_of(start(words, **environment))
 
 
 def saved(name, size):
@@ -57,13 +72,31 @@ def saved(name, size):
     return path
 
 
-def tessera_step(options, network, size, threads, *more):
-    """One process: all workers of it hold what is resident, and each accounts for its own."""
+def bench_command(options, network, size, threads):
     loss = ["--loss", "cross_entropy"] if isinstance(network, Path) else []
-    found = run([options.program, "bench", network, "--input", size, "--threads", threads,
-                 "--warmup", 1, "--iterations", options.steps, "--json", *loss, *more])
+    return [options.program, "bench", network, "--input", size, "--threads", threads,
+            "--warmup", 1, "--iterations", options.steps, "--json", *loss]
+
+
+def figures(found):
+    """One process: all workers of it hold what is resident, and each accounts for its own."""
     return {"seconds": found["median_ms"] / 1e3, "resident": found["peak_rss_bytes"][0],
             "accounted": sum(found["arena_bytes"]) + sum(found["parameter_bytes"])}
+
+
+def tessera_step(options, network, size, threads, *more):
+    return figures(run([*bench_command(options, network, size, threads), *more]))
+
+
+def steps_apart(options, network, size, grid):
+    """As many programs as the grid has cells, a core for each; the mean of their medians."""
+    parts = [1, 1, *map(int, grid.split("x"))]
+    part = "x".join(str(int(n) // p) for n, p in zip(size.split("x"), parts))
+    programs = [start(["taskset", "-c", core, *bench_command(options, network, part, 1)])
+                for core in range(math.prod(parts))]
+    found = [figures(result_of(program)) for program in programs]
+    return {"seconds": statistics.mean(each["seconds"] for each in found),
+            "accounted": sum(each["accounted"] for each in found)}
 
 
 def torch_step(options, network, size, *more):
@@ -82,28 +115,43 @@ def median(rounds, key):
 def scaling_table(options):
     print("| network | input | runs | step (s) | times as fast | accounted (MiB) | share |")
     print("|---|---|---|---:|---:|---:|---:|")
-    for name, (size, network, grids) in SCALED.items():
-        network = network or saved(name, size)
-        many = options.threads
-        ways = {"1 worker, 1 thread": (1, []),
-                f"1 worker, {many} threads": (many, []),
-                f"{many} workers ({grids[many]}), 1 thread each": (1, ["--space", grids[many]])}
+    many = options.threads
+    for name in options.cases.split(","):
+        network, sizes = SCALED[name]
+        network = network or saved(name, sizes[many][0])
+        size, grid = sizes[many]
+        ways = {
+            "1 worker, 1 thread": lambda: tessera_step(options, network, size, 1),
+            f"1 worker, {many} threads": lambda: tessera_step(options, network, size, many),
+            f"{many} workers ({grid}), 1 thread each":
+                lambda: tessera_step(options, network, size, 1, "--space", grid),
+            f"{many} programs, each with a part": lambda: steps_apart(options, network, size, grid),
+            f"PyTorch, {many} threads": lambda: torch_step(options, name, size),
+            f"PyTorch, {many} threads, channels last":
+                lambda: torch_step(options, name, size, "--channels-last"),
+        }
         rounds = {way: [] for way in ways}
         for _ in range(options.rounds):
-            for way, (threads, more) in ways.items():
-                rounds[way].append(tessera_step(options, network, size, threads, *more))
+            for way, step in ways.items():
+                rounds[way].append(step())
         alone = rounds["1 worker, 1 thread"]
         for way, found in rounds.items():
             print(f"| {name} | {size} | {way} | {median(found, 'seconds'):.2f} "
                   f"| {median(alone, 'seconds') / median(found, 'seconds'):.2f} "
-                  f"| {median(found, 'accounted') / 2**20:.0f} "
-                  f"| {median(found, 'accounted') / median(alone, 'accounted'):.2f} |", flush=True)
+                  f"{memory_cells(found, alone)}", flush=True)
+
+
+def memory_cells(found, alone):
+    if "accounted" not in found[0]:
+        return "| | |"
+    held = median(found, "accounted")
+    return f"| {held / 2**20:.0f} | {held / median(alone, 'accounted'):.2f} |"
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=Path)
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--cases")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
@@ -112,7 +160,9 @@ def main():
     if options.scaling:
         if options.threads not in (2, 4, 16):
             parser.error("--scaling takes --threads 2, 4 or 16")
+        options.cases = options.cases or ",".join(SCALED)
         return scaling_table(options)
+    options.cases = options.cases or ",".join(CASES)
     empty = {"tessera": tessera_step(options, "cnn2d:base=1,depth=1", "1x1x8x8",
                                      options.threads)["resident"],
              "torch": torch_step(options, "empty", "1")["resident"]}

@@ -74,6 +74,7 @@ def network_of(name):
         return getattr(torchvision.models, name)()
     return {
         "unet2d": lambda: UNet(2, 64, 5, True, 3),
+        "unet2d_base32": lambda: UNet(2, 32, 5, True, 3),
         "unet2d_no_norm": lambda: UNet(2, 64, 5, False, 3),
         "unet3d": lambda: UNet(3, 32, 4, True, 1),
         "chain3d": chain3d,
