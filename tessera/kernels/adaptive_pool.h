@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "tessera/geometry/box.h"
+#include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
@@ -39,17 +40,27 @@ struct AdaptiveAxis {
 /// A piece of the output on the axes D, H, W; axes that the value lacks have size 1.
 using AdaptivePiece = std::array<AdaptiveAxis, 3>;
 
-void pool_adaptive_averages(const AdaptivePiece& piece, const at::Tensor& x, const at::Tensor& y);
-/// Stores the gradient of all of x.
-void pool_adaptive_averages_gradient(const AdaptivePiece& piece, const at::Tensor& grad_y,
-                                     const at::Tensor& grad_x);
+struct AdaptivePoolKernels {
+  void (*pool_adaptive_averages)(const AdaptivePiece& piece, const at::Tensor& x,
+                                 const at::Tensor& y);
+  /// Stores the gradient of all of x.
+  void (*pool_adaptive_averages_gradient)(const AdaptivePiece& piece, const at::Tensor& grad_y,
+                                          const at::Tensor& grad_x);
+  /// The first of equal values wins, and a NaN always does: PyTorch's rules. `choices`, bytes or
+  /// int32, gets for each output, in row-major order, the place in its window in scan order; bytes
+  /// do for windows of up to 256 elements.
+  void (*pool_adaptive_maxima)(const AdaptivePiece& piece, const at::Tensor& x, const at::Tensor& y,
+                               const at::Tensor& choices);
+  void (*pool_adaptive_maxima_gradient)(const AdaptivePiece& piece, const at::Tensor& grad_y,
+                                        const at::Tensor& choices, const at::Tensor& grad_x);
 
-/// The first of equal values wins, and a NaN always does: PyTorch's rules. `choices`, bytes or
-/// int32, gets for each output, in row-major order, the place in its window in scan order; bytes do
-/// for windows of up to 256 elements.
-void pool_adaptive_maxima(const AdaptivePiece& piece, const at::Tensor& x, const at::Tensor& y,
-                          const at::Tensor& choices);
-void pool_adaptive_maxima_gradient(const AdaptivePiece& piece, const at::Tensor& grad_y,
-                                   const at::Tensor& choices, const at::Tensor& grad_x);
+  static const AdaptivePoolKernels kCpu;
+};
+inline constexpr Kernel<&AdaptivePoolKernels::pool_adaptive_averages> pool_adaptive_averages;
+inline constexpr Kernel<&AdaptivePoolKernels::pool_adaptive_averages_gradient>
+    pool_adaptive_averages_gradient;
+inline constexpr Kernel<&AdaptivePoolKernels::pool_adaptive_maxima> pool_adaptive_maxima;
+inline constexpr Kernel<&AdaptivePoolKernels::pool_adaptive_maxima_gradient>
+    pool_adaptive_maxima_gradient;
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tessera/kernels/kernel.h"
 #include "tessera/kernels/scratch.h"
 
 namespace tessera {
@@ -22,13 +23,19 @@ std::string to_string(Arithmetic how);
 /// Whether the gradient of an operand depends on the operands.
 bool gradient_reads_operands(Arithmetic how);
 
-/// `result` has the shape that a and b broadcast to.
-void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tensor result);
+struct ArithmeticKernels {
+  /// `result` has the shape that a and b broadcast to.
+  void (*compute)(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tensor result);
+  /// Stores the gradient of a (operand 0) or b (operand 1), summed over the axes along which it was
+  /// stretched. a and b are used only where gradient_reads_operands().
+  void (*store_gradient)(Arithmetic how, int operand, const at::Tensor& grad_result,
+                         const at::Tensor& a, const at::Tensor& b, at::Tensor gradient,
+                         Scratch scratch);
 
-/// Stores the gradient of a (operand 0) or b (operand 1), summed over the axes along which it was
-/// stretched. a and b are used only where gradient_reads_operands().
-void store_gradient(Arithmetic how, int operand, const at::Tensor& grad_result, const at::Tensor& a,
-                    const at::Tensor& b, at::Tensor gradient, Scratch scratch);
+  static const ArithmeticKernels kCpu;
+};
+inline constexpr Kernel<&ArithmeticKernels::compute> compute;
+inline constexpr Kernel<&ArithmeticKernels::store_gradient> store_gradient;
 
 /// What that takes of the scratch for a result of `result_numel` elements; `stretched`: the operand
 /// has another shape.

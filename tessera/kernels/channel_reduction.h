@@ -4,16 +4,24 @@
 
 #include <ATen/ATen.h>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// y = Σ x / divisor, summed in float64 and in the order of the channels.
-void sum_channels(const at::Tensor& x, double divisor, const at::Tensor& y);
+struct ChannelReductionKernels {
+  /// y = Σ x / divisor, summed in float64 and in the order of the channels.
+  void (*sum_channels)(const at::Tensor& x, double divisor, const at::Tensor& y);
+  /// The first of equal values wins, and the first NaN over all: PyTorch's rules. `choices`, bytes
+  /// or int32, gets the chosen channel of each pixel in row-major order; bytes do for 256 channels.
+  void (*channel_maxima)(const at::Tensor& x, const at::Tensor& y, const at::Tensor& choices);
+  /// Stores the gradient of all channels.
+  void (*channel_maxima_gradient)(const at::Tensor& grad_y, const at::Tensor& choices,
+                                  const at::Tensor& grad_x);
 
-/// The first of equal values wins, and the first NaN over all: PyTorch's rules. `choices`, bytes or
-/// int32, gets the chosen channel of each pixel in row-major order; bytes do for 256 channels.
-void channel_maxima(const at::Tensor& x, const at::Tensor& y, const at::Tensor& choices);
-/// Stores the gradient of all channels.
-void channel_maxima_gradient(const at::Tensor& grad_y, const at::Tensor& choices,
-                             const at::Tensor& grad_x);
+  static const ChannelReductionKernels kCpu;
+};
+inline constexpr Kernel<&ChannelReductionKernels::sum_channels> sum_channels;
+inline constexpr Kernel<&ChannelReductionKernels::channel_maxima> channel_maxima;
+inline constexpr Kernel<&ChannelReductionKernels::channel_maxima_gradient> channel_maxima_gradient;
 
 }  // namespace tessera

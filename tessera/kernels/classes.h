@@ -4,10 +4,17 @@
 
 #include <ATen/ATen.h>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// `scores` are batch x classes x space, real; gives batch x space, int64. Of equal scores the
-/// first wins, and NaN wins over every number, as in ATen.
-at::Tensor classes_with_largest_score(const at::Tensor& scores);
+struct ClassKernels {
+  /// `scores` are batch x classes x space, real; gives batch x space, int64. Of equal scores the
+  /// first wins, and NaN wins over every number, as in ATen.
+  at::Tensor (*classes_with_largest_score)(const at::Tensor& scores);
+
+  static const ClassKernels kCpu;
+};
+inline constexpr Kernel<&ClassKernels::classes_with_largest_score> classes_with_largest_score;
 
 }  // namespace tessera

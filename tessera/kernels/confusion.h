@@ -7,12 +7,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// Adds to `counts` (row-major, [truth][prediction]); contracts as in train/metrics.h.
-void count_logits(const at::Tensor& logits, const at::Tensor& labels, int64_t ignore_index,
-                  int64_t num_classes, std::vector<int64_t>& counts);
-void count_predictions(const at::Tensor& predictions, const at::Tensor& labels,
-                       int64_t ignore_index, int64_t num_classes, std::vector<int64_t>& counts);
+struct ConfusionKernels {
+  /// Adds to `counts` (row-major, [truth][prediction]); contracts as in train/metrics.h.
+  void (*count_logits)(const at::Tensor& logits, const at::Tensor& labels, int64_t ignore_index,
+                       int64_t num_classes, std::vector<int64_t>& counts);
+  void (*count_predictions)(const at::Tensor& predictions, const at::Tensor& labels,
+                            int64_t ignore_index, int64_t num_classes,
+                            std::vector<int64_t>& counts);
+
+  static const ConfusionKernels kCpu;
+};
+inline constexpr Kernel<&ConfusionKernels::count_logits> count_logits;
+inline constexpr Kernel<&ConfusionKernels::count_predictions> count_predictions;
 
 }  // namespace tessera

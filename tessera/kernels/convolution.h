@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tessera/base/scratch_bytes.h"
+#include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
@@ -49,20 +50,27 @@ ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
                                                 at::IntArrayRef weight_shape,
                                                 at::IntArrayRef coarse_shape, at::ScalarType type);
 
-/// coarse[n, k, p] = bias[k] + Σ fine[n, c, p * stride + t * dilation] weight[k, c, t]. The weight
-/// is [coarse channels, fine channels / groups, kernel...]; the bias may be undefined.
-void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,
-              const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch);
+struct ConvolutionKernels {
+  /// coarse[n, k, p] = bias[k] + Σ fine[n, c, p * stride + t * dilation] weight[k, c, t]. The
+  /// weight is [coarse channels, fine channels / groups, kernel...]; the bias may be undefined.
+  void (*convolve)(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,
+                   const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch);
+  /// fine[n, c, q] = bias[c] + Σ coarse[n, k, p] weight[k, c, t] over all p and t with
+  /// p * stride + t * dilation = q.
+  void (*convolve_transposed)(const ConvolutionShape& shape, const at::Tensor& coarse,
+                              const at::Tensor& weight, const at::Tensor& bias,
+                              const at::Tensor& fine, const at::Tensor& scratch);
+  /// Adds Σ coarse[n, k, p] fine[n, c, p * stride + t * dilation] to weight_gradient[k, c, t].
+  void (*add_convolution_weight_gradient)(const ConvolutionShape& shape, const at::Tensor& fine,
+                                          const at::Tensor& coarse,
+                                          const at::Tensor& weight_gradient,
+                                          const at::Tensor& scratch);
 
-/// fine[n, c, q] = bias[c] + Σ coarse[n, k, p] weight[k, c, t] over all p and t with
-/// p * stride + t * dilation = q.
-void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse,
-                         const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& fine,
-                         const at::Tensor& scratch);
-
-/// Adds Σ coarse[n, k, p] fine[n, c, p * stride + t * dilation] to weight_gradient[k, c, t].
-void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Tensor& fine,
-                                     const at::Tensor& coarse, const at::Tensor& weight_gradient,
-                                     const at::Tensor& scratch);
+  static const ConvolutionKernels kCpu;
+};
+inline constexpr Kernel<&ConvolutionKernels::convolve> convolve;
+inline constexpr Kernel<&ConvolutionKernels::convolve_transposed> convolve_transposed;
+inline constexpr Kernel<&ConvolutionKernels::add_convolution_weight_gradient>
+    add_convolution_weight_gradient;
 
 }  // namespace tessera

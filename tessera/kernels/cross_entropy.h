@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
 struct CrossEntropyTerms {
@@ -21,14 +23,20 @@ struct CrossEntropyTerms {
   int64_t ignore_index = -100;
 };
 
-/// The sum of the terms of all pixels that count, in an order that does not depend on the number of
-/// threads. `logits` is batch x classes x space, `labels` batch x space: views of any strides,
-/// labels that count in [0, classes).
-double cross_entropy_sum(const CrossEntropyTerms& terms, const at::Tensor& logits,
-                         const at::Tensor& labels);
+struct CrossEntropyKernels {
+  /// The sum of the terms of all pixels that count, in an order that does not depend on the number
+  /// of threads. `logits` is batch x classes x space, `labels` batch x space: views of any strides,
+  /// labels that count in [0, classes).
+  double (*cross_entropy_sum)(const CrossEntropyTerms& terms, const at::Tensor& logits,
+                              const at::Tensor& labels);
+  /// Stores the gradient of factor * cross_entropy_sum(), zeros where a pixel does not count.
+  void (*cross_entropy_gradient)(const CrossEntropyTerms& terms, double factor,
+                                 const at::Tensor& logits, const at::Tensor& labels,
+                                 const at::Tensor& gradient);
 
-/// Stores the gradient of factor * cross_entropy_sum(), zeros where a pixel does not count.
-void cross_entropy_gradient(const CrossEntropyTerms& terms, double factor, const at::Tensor& logits,
-                            const at::Tensor& labels, const at::Tensor& gradient);
+  static const CrossEntropyKernels kCpu;
+};
+inline constexpr Kernel<&CrossEntropyKernels::cross_entropy_sum> cross_entropy_sum;
+inline constexpr Kernel<&CrossEntropyKernels::cross_entropy_gradient> cross_entropy_gradient;
 
 }  // namespace tessera

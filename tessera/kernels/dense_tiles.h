@@ -16,6 +16,8 @@
 #include <functional>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
 /// One tile of each source: one axis, contiguous, all of one size.
@@ -24,9 +26,14 @@ using Tiles = std::vector<at::Tensor>;
 /// Stores a result for every element, by any number of ATen calls.
 using TileKernel = std::function<void(const Tiles& sources, at::Tensor& target)>;
 
-/// Views of one shape and one real type, with at least one axis. `kernel` runs on several threads
-/// at once and must not write to its sources.
-void in_dense_tiles(const std::vector<at::Tensor>& sources, const at::Tensor& target,
-                    const TileKernel& kernel);
+struct DenseTileKernels {
+  /// Views of one shape and one real type, with at least one axis. `kernel` runs on several threads
+  /// at once and must not write to its sources.
+  void (*in_dense_tiles)(const std::vector<at::Tensor>& sources, const at::Tensor& target,
+                         const TileKernel& kernel);
+
+  static const DenseTileKernels kCpu;
+};
+inline constexpr Kernel<&DenseTileKernels::in_dense_tiles> in_dense_tiles;
 
 }  // namespace tessera

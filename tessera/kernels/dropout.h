@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/base/random.h"
+#include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
@@ -25,8 +26,13 @@ struct DropoutMask {
   std::vector<int64_t> strides;
 };
 
-/// Views of one shape, of any strides.
-void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& dropped,
-                   const at::Tensor& from, const at::Tensor& to);
+struct DropoutKernels {
+  /// Views of one shape, of any strides.
+  void (*apply_dropout)(const DropoutMask& mask, const Fate& kept, const Fate& dropped,
+                        const at::Tensor& from, const at::Tensor& to);
+
+  static const DropoutKernels kCpu;
+};
+inline constexpr Kernel<&DropoutKernels::apply_dropout> apply_dropout;
 
 }  // namespace tessera

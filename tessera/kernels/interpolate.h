@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/geometry/window.h"
+#include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
@@ -18,11 +19,16 @@ using AxisSources = std::vector<Interpolation::Source>;
 /// Along D, H, W. An axis that the value lacks has one output, which reads input 0.
 using PieceSources = std::array<AxisSources, 3>;
 
-/// Tensors are views N x C x space with any strides, of float32 or float64; none is empty.
-void interpolate_piece(const PieceSources& sources, const at::Tensor& x, const at::Tensor& y);
+struct InterpolateKernels {
+  /// Tensors are views N x C x space with any strides, of float32 or float64; none is empty.
+  void (*interpolate_piece)(const PieceSources& sources, const at::Tensor& x, const at::Tensor& y);
+  /// Stores all of grad_x.
+  void (*interpolate_piece_adjoint)(const PieceSources& sources, const at::Tensor& grad_y,
+                                    const at::Tensor& grad_x);
 
-/// Stores all of grad_x.
-void interpolate_piece_adjoint(const PieceSources& sources, const at::Tensor& grad_y,
-                               const at::Tensor& grad_x);
+  static const InterpolateKernels kCpu;
+};
+inline constexpr Kernel<&InterpolateKernels::interpolate_piece> interpolate_piece;
+inline constexpr Kernel<&InterpolateKernels::interpolate_piece_adjoint> interpolate_piece_adjoint;
 
 }  // namespace tessera

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
 struct LabelSum {
@@ -14,10 +16,15 @@ struct LabelSum {
   std::optional<int64_t> illegal = {};  // the first, if there is any; the sum is then of no use
 };
 
-/// The sum of weights[label] over all labels but `ignore_index`; no weights: all 1. Legal labels
-/// are in [0, num_labels), and `ignore_index`. In an order that does not depend on the number of
-/// threads; `labels` is a view of any strides.
-LabelSum sum_over_labels(const at::Tensor& labels, int64_t num_labels, int64_t ignore_index,
-                         const std::vector<double>& weights);
+struct LabelSumKernels {
+  /// The sum of weights[label] over all labels but `ignore_index`; no weights: all 1. Legal labels
+  /// are in [0, num_labels), and `ignore_index`. In an order that does not depend on the number of
+  /// threads; `labels` is a view of any strides.
+  LabelSum (*sum_over_labels)(const at::Tensor& labels, int64_t num_labels, int64_t ignore_index,
+                              const std::vector<double>& weights);
+
+  static const LabelSumKernels kCpu;
+};
+inline constexpr Kernel<&LabelSumKernels::sum_over_labels> sum_over_labels;
 
 }  // namespace tessera

@@ -12,6 +12,8 @@
 
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
 /// y = xhat * weight + bias, with xhat = (x - mean) / sqrt(variance + epsilon); one weight and one
@@ -22,13 +24,18 @@ struct PixelNorm {
   std::vector<double> bias;
 };
 
-void normalise_pixels(const at::Tensor& x, const PixelNorm& norm, const at::Tensor& y);
+struct LayerNormKernels {
+  void (*normalise_pixels)(const at::Tensor& x, const PixelNorm& norm, const at::Tensor& y);
+  void (*normalise_pixels_gradient)(const at::Tensor& x, const at::Tensor& grad_y,
+                                    const PixelNorm& norm, const at::Tensor& grad_x);
+  /// Sums of dy * xhat for each channel, followed by those of dy.
+  std::vector<double> (*pixel_weight_gradients)(const at::Tensor& x, const at::Tensor& grad_y,
+                                                const PixelNorm& norm);
 
-void normalise_pixels_gradient(const at::Tensor& x, const at::Tensor& grad_y, const PixelNorm& norm,
-                               const at::Tensor& grad_x);
-
-/// Sums of dy * xhat for each channel, followed by those of dy.
-std::vector<double> pixel_weight_gradients(const at::Tensor& x, const at::Tensor& grad_y,
-                                           const PixelNorm& norm);
+  static const LayerNormKernels kCpu;
+};
+inline constexpr Kernel<&LayerNormKernels::normalise_pixels> normalise_pixels;
+inline constexpr Kernel<&LayerNormKernels::normalise_pixels_gradient> normalise_pixels_gradient;
+inline constexpr Kernel<&LayerNormKernels::pixel_weight_gradients> pixel_weight_gradients;
 
 }  // namespace tessera

@@ -8,17 +8,25 @@
 
 #include <ATen/ATen.h>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// y[n, k] = bias[k] + Σ x[n, c] weight[k, c]; the bias may be undefined.
-void linear_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                    const at::Tensor& y);
+struct LinearKernels {
+  /// y[n, k] = bias[k] + Σ x[n, c] weight[k, c]; the bias may be undefined.
+  void (*linear_product)(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         const at::Tensor& y);
+  /// dx[n, c] = Σ dy[n, k] weight[k, c].
+  void (*linear_input_gradient)(const at::Tensor& dy, const at::Tensor& weight,
+                                const at::Tensor& dx);
+  /// Adds Σ dy[n, k] x[n, c] to weight_gradient[k, c].
+  void (*add_linear_weight_gradient)(const at::Tensor& x, const at::Tensor& dy,
+                                     const at::Tensor& weight_gradient);
 
-/// dx[n, c] = Σ dy[n, k] weight[k, c].
-void linear_input_gradient(const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& dx);
-
-/// Adds Σ dy[n, k] x[n, c] to weight_gradient[k, c].
-void add_linear_weight_gradient(const at::Tensor& x, const at::Tensor& dy,
-                                const at::Tensor& weight_gradient);
+  static const LinearKernels kCpu;
+};
+inline constexpr Kernel<&LinearKernels::linear_product> linear_product;
+inline constexpr Kernel<&LinearKernels::linear_input_gradient> linear_input_gradient;
+inline constexpr Kernel<&LinearKernels::add_linear_weight_gradient> add_linear_weight_gradient;
 
 }  // namespace tessera

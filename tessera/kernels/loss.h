@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
 struct LossOperands {
@@ -38,11 +40,16 @@ struct ElementLoss {
   std::vector<double> channel_weights = {};  // none, one, or one for each channel
 };
 
-double loss_sum(const ElementLoss& loss, const LossOperands& operands);
+struct LossKernels {
+  double (*loss_sum)(const ElementLoss& loss, const LossOperands& operands);
+  /// Stores the gradient of factor * loss_sum(), 0 where a pixel does not count.
+  void (*loss_gradient)(const ElementLoss& loss, double factor, const LossOperands& operands,
+                        const at::Tensor& gradient);
 
-/// Stores the gradient of factor * loss_sum(), 0 where a pixel does not count.
-void loss_gradient(const ElementLoss& loss, double factor, const LossOperands& operands,
-                   const at::Tensor& gradient);
+  static const LossKernels kCpu;
+};
+inline constexpr Kernel<&LossKernels::loss_sum> loss_sum;
+inline constexpr Kernel<&LossKernels::loss_gradient> loss_gradient;
 
 /// What the Dice loss knows of scores p and targets t.
 struct DiceTerms {
@@ -52,12 +59,17 @@ struct DiceTerms {
   int64_t first_class = 0;  // those before it have no part in the loss
 };
 
-/// Σ p t, Σ (p + t) and the number of pixels that count: float64, samples x classes x 3.
-at::Tensor dice_overlaps(const DiceTerms& terms, const LossOperands& operands);
+struct DiceKernels {
+  /// Σ p t, Σ (p + t) and the number of pixels that count: float64, samples x classes x 3.
+  at::Tensor (*dice_overlaps)(const DiceTerms& terms, const LossOperands& operands);
+  /// Stores the gradient of a function of the overlaps, whose derivatives by p are pull * t + push,
+  /// or pull * t + 2 p push where squared; `pulls` holds both, samples x classes x 2.
+  void (*dice_gradient)(const DiceTerms& terms, const LossOperands& operands,
+                        const at::Tensor& pulls, const at::Tensor& gradient);
 
-/// Stores the gradient of a function of the overlaps, whose derivatives by p are pull * t + push,
-/// or pull * t + 2 p push where squared; `pulls` holds both, samples x classes x 2.
-void dice_gradient(const DiceTerms& terms, const LossOperands& operands, const at::Tensor& pulls,
-                   const at::Tensor& gradient);
+  static const DiceKernels kCpu;
+};
+inline constexpr Kernel<&DiceKernels::dice_overlaps> dice_overlaps;
+inline constexpr Kernel<&DiceKernels::dice_gradient> dice_gradient;
 
 }  // namespace tessera

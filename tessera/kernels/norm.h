@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
 /// What follows a normalisation in the same pass.
@@ -31,8 +33,6 @@ struct Moments {
 inline constexpr int64_t kNumbersPerCell = 3;
 std::vector<Moments> read_moments(const at::Tensor& row);
 void write_moments(std::span<const Moments> moments, const at::Tensor& row);
-/// Merges each cell's moments of all rows, in their order. `combined` is none of the rows.
-void combine_moments(const std::vector<at::Tensor>& rows, const at::Tensor& combined);
 
 /// Where the numbers of a plane are: entry n * sample_stride + c, with n and c counted from the
 /// view's own first. Stride 0: samples share them.
@@ -53,19 +53,28 @@ struct PlaneNorm {
   NormActivation activation = NormActivation::kNone;
 };
 
-void plane_moments(const at::Tensor& x, PlaneIndex index, std::span<Moments> moments);
+struct NormKernels {
+  /// Merges each cell's moments of all rows, in their order. `combined` is none of the rows.
+  void (*combine_moments)(const std::vector<at::Tensor>& rows, const at::Tensor& combined);
+  void (*plane_moments)(const at::Tensor& x, PlaneIndex index, std::span<Moments> moments);
+  void (*normalise)(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& y);
+  /// Sums of dy and of dy * xhat, with xhat = (x - mean) * inverse_std and dy the gradient before
+  /// the activation.
+  void (*plane_gradient_sums)(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
+                              std::span<double> sum_dy, std::span<double> sum_dy_xhat);
+  /// dx = inverse_std * (dxhat - mean_dxhat - xhat * mean_dxhat_xhat), with dxhat = weight * dy.
+  /// The means are over all elements that share the statistics, and zero where these do not depend
+  /// on x.
+  void (*normalise_gradient)(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
+                             std::span<const double> mean_dxhat,
+                             std::span<const double> mean_dxhat_xhat, const at::Tensor& grad_x);
 
-void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& y);
-
-/// Sums of dy and of dy * xhat, with xhat = (x - mean) * inverse_std and dy the gradient before the
-/// activation.
-void plane_gradient_sums(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
-                         std::span<double> sum_dy, std::span<double> sum_dy_xhat);
-
-/// dx = inverse_std * (dxhat - mean_dxhat - xhat * mean_dxhat_xhat), with dxhat = weight * dy. The
-/// means are over all elements that share the statistics, and zero where these do not depend on x.
-void normalise_gradient(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
-                        std::span<const double> mean_dxhat, std::span<const double> mean_dxhat_xhat,
-                        const at::Tensor& grad_x);
+  static const NormKernels kCpu;
+};
+inline constexpr Kernel<&NormKernels::combine_moments> combine_moments;
+inline constexpr Kernel<&NormKernels::plane_moments> plane_moments;
+inline constexpr Kernel<&NormKernels::normalise> normalise;
+inline constexpr Kernel<&NormKernels::plane_gradient_sums> plane_gradient_sums;
+inline constexpr Kernel<&NormKernels::normalise_gradient> normalise_gradient;
 
 }  // namespace tessera

@@ -10,11 +10,18 @@
 
 #include <ATen/ATen.h>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// Summed in float64, in blocks of a fixed size and in their order, so that it does not depend on
-/// the number of threads: all ranks must get the same bits.
-double sum_of_squares(const at::Tensor& gradient);
+struct SquareKernels {
+  /// Summed in float64, in blocks of a fixed size and in their order, so that it does not depend on
+  /// the number of threads: all ranks must get the same bits.
+  double (*sum_of_squares)(const at::Tensor& gradient);
+
+  static const SquareKernels kCpu;
+};
+inline constexpr Kernel<&SquareKernels::sum_of_squares> sum_of_squares;
 
 /// What gradients of this norm are multiplied by: min(1, max_norm / (norm + 1e-6)); 1 without a
 /// limit (0), and where the norm is not finite.
@@ -28,10 +35,6 @@ struct SgdStep {
   bool nesterov = false;
 };
 
-/// `velocity` holds zeros before the first step; it is undefined without momentum.
-void sgd_step(const SgdStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
-              const at::Tensor& velocity);
-
 /// torch.optim.Adam, and AdamW where weights shrink by themselves.
 struct AdamStep {
   double learning_rate = 0;
@@ -42,8 +45,17 @@ struct AdamStep {
   double steps = 1;           // with this one
 };
 
-/// The moments hold zeros before the first step.
-void adam_step(const AdamStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
-               const at::Tensor& mean, const at::Tensor& square);
+struct OptimiserKernels {
+  /// `velocity` holds zeros before the first step; it is undefined without momentum.
+  void (*sgd_step)(const SgdStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
+                   const at::Tensor& velocity);
+  /// The moments hold zeros before the first step.
+  void (*adam_step)(const AdamStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
+                    const at::Tensor& mean, const at::Tensor& square);
+
+  static const OptimiserKernels kCpu;
+};
+inline constexpr Kernel<&OptimiserKernels::sgd_step> sgd_step;
+inline constexpr Kernel<&OptimiserKernels::adam_step> adam_step;
 
 }  // namespace tessera

@@ -6,10 +6,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// to[i, j, ...] = from[places[0][i], places[1][j], ...], int64, views of any strides.
-void pick_labels(const at::Tensor& from, const std::vector<std::vector<int64_t>>& places,
-                 const at::Tensor& to);
+struct LabelPickKernels {
+  /// to[i, j, ...] = from[places[0][i], places[1][j], ...], int64, views of any strides.
+  void (*pick_labels)(const at::Tensor& from, const std::vector<std::vector<int64_t>>& places,
+                      const at::Tensor& to);
+
+  static const LabelPickKernels kCpu;
+};
+inline constexpr Kernel<&LabelPickKernels::pick_labels> pick_labels;
 
 }  // namespace tessera

@@ -15,6 +15,7 @@
 
 #include "tessera/geometry/box.h"
 #include "tessera/geometry/divide.h"
+#include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
@@ -45,14 +46,20 @@ struct PoolAxis {
 /// A piece of a pooling's output on the axes D, H, W; axes that the value lacks have kernel 1.
 using PoolPiece = std::array<PoolAxis, 3>;
 
-/// The first of equal values wins, and a NaN always does: PyTorch's rules. `choices`, bytes or
-/// int32, gets the index of the chosen tap for each output of the piece in row-major order; bytes
-/// do for windows of up to 255 taps.
-void pool_maxima(const PoolPiece& piece, const at::Tensor& x, const at::Tensor& y,
-                 const at::Tensor& choices);
-/// Stores the gradient of all of x.
-void pool_maxima_gradient(const PoolPiece& piece, const at::Tensor& grad_y,
-                          const at::Tensor& choices, const at::Tensor& grad_x);
+struct MaxPoolKernels {
+  /// The first of equal values wins, and a NaN always does: PyTorch's rules. `choices`, bytes or
+  /// int32, gets the index of the chosen tap for each output of the piece in row-major order; bytes
+  /// do for windows of up to 255 taps.
+  void (*pool_maxima)(const PoolPiece& piece, const at::Tensor& x, const at::Tensor& y,
+                      const at::Tensor& choices);
+  /// Stores the gradient of all of x.
+  void (*pool_maxima_gradient)(const PoolPiece& piece, const at::Tensor& grad_y,
+                               const at::Tensor& choices, const at::Tensor& grad_x);
+
+  static const MaxPoolKernels kCpu;
+};
+inline constexpr Kernel<&MaxPoolKernels::pool_maxima> pool_maxima;
+inline constexpr Kernel<&MaxPoolKernels::pool_maxima_gradient> pool_maxima_gradient;
 
 /// What a window's sum is divided by.
 struct PoolDivisor {
@@ -60,18 +67,30 @@ struct PoolDivisor {
   int64_t override_ = 0;  // 0: the number of elements
 };
 
-void pool_averages(const PoolPiece& piece, const PoolDivisor& divisor, const at::Tensor& x,
-                   const at::Tensor& y);
-void pool_averages_gradient(const PoolPiece& piece, const PoolDivisor& divisor,
-                            const at::Tensor& grad_y, const at::Tensor& grad_x);
+struct AveragePoolKernels {
+  void (*pool_averages)(const PoolPiece& piece, const PoolDivisor& divisor, const at::Tensor& x,
+                        const at::Tensor& y);
+  void (*pool_averages_gradient)(const PoolPiece& piece, const PoolDivisor& divisor,
+                                 const at::Tensor& grad_y, const at::Tensor& grad_x);
 
-/// `values` go to where `x` has the maxima of the piece's windows; other pixels of `y`, which
-/// covers the ranges `box` along D, H, W, get 0. `places`, int32, gets for each value where in y's
-/// plane it went, -1 for those outside of `box`.
-void unpool_maxima(const PoolPiece& piece, const std::array<Range, 3>& box,
-                   const at::Tensor& values, const at::Tensor& x, const at::Tensor& y,
-                   const at::Tensor& places);
-void unpool_maxima_gradient(const PoolPiece& piece, const at::Tensor& grad_y,
-                            const at::Tensor& places, const at::Tensor& grad_values);
+  static const AveragePoolKernels kCpu;
+};
+inline constexpr Kernel<&AveragePoolKernels::pool_averages> pool_averages;
+inline constexpr Kernel<&AveragePoolKernels::pool_averages_gradient> pool_averages_gradient;
+
+struct MaxUnpoolKernels {
+  /// `values` go to where `x` has the maxima of the piece's windows; other pixels of `y`, which
+  /// covers the ranges `box` along D, H, W, get 0. `places`, int32, gets for each value where in
+  /// y's plane it went, -1 for those outside of `box`.
+  void (*unpool_maxima)(const PoolPiece& piece, const std::array<Range, 3>& box,
+                        const at::Tensor& values, const at::Tensor& x, const at::Tensor& y,
+                        const at::Tensor& places);
+  void (*unpool_maxima_gradient)(const PoolPiece& piece, const at::Tensor& grad_y,
+                                 const at::Tensor& places, const at::Tensor& grad_values);
+
+  static const MaxUnpoolKernels kCpu;
+};
+inline constexpr Kernel<&MaxUnpoolKernels::unpool_maxima> unpool_maxima;
+inline constexpr Kernel<&MaxUnpoolKernels::unpool_maxima_gradient> unpool_maxima_gradient;
 
 }  // namespace tessera

@@ -8,14 +8,21 @@
 
 #include <ATen/ATen.h>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// out = value where x > 0, else slope * value.
-void apply_slopes(const at::Tensor& x, const at::Tensor& value, const at::Tensor& slopes,
-                  const at::Tensor& out);
+struct PreluKernels {
+  /// out = value where x > 0, else slope * value.
+  void (*apply_slopes)(const at::Tensor& x, const at::Tensor& value, const at::Tensor& slopes,
+                       const at::Tensor& out);
+  /// The sum of x * dy over the elements that are multiplied by a slope, float64, for each channel;
+  /// in an order that does not depend on the number of threads.
+  at::Tensor (*slope_gradients)(const at::Tensor& x, const at::Tensor& grad_y);
 
-/// The sum of x * dy over the elements that are multiplied by a slope, float64, for each channel;
-/// in an order that does not depend on the number of threads.
-at::Tensor slope_gradients(const at::Tensor& x, const at::Tensor& grad_y);
+  static const PreluKernels kCpu;
+};
+inline constexpr Kernel<&PreluKernels::apply_slopes> apply_slopes;
+inline constexpr Kernel<&PreluKernels::slope_gradients> slope_gradients;
 
 }  // namespace tessera

@@ -3,10 +3,17 @@
 
 #include <ATen/ATen.h>
 
+#include "tessera/kernels/kernel.h"
+
 namespace tessera {
 
-/// sums[n, c] = scale * Σ x[n, c, ...]. Views of any strides, with 1 to 3 spatial axes and at least
-/// one pixel; in an order that does not depend on the number of threads.
-void sum_space(const at::Tensor& x, double scale, const at::Tensor& sums);
+struct SpaceSumKernels {
+  /// sums[n, c] = scale * Σ x[n, c, ...]. Views of any strides, with 1 to 3 spatial axes and at
+  /// least one pixel; in an order that does not depend on the number of threads.
+  void (*sum_space)(const at::Tensor& x, double scale, const at::Tensor& sums);
+
+  static const SpaceSumKernels kCpu;
+};
+inline constexpr Kernel<&SpaceSumKernels::sum_space> sum_space;
 
 }  // namespace tessera

@@ -167,6 +167,8 @@ void on_images(const at::Tensor& from, const at::Tensor& to, Run&& run) {
 
 }  // namespace
 
+namespace cpu {
+
 void pool_adaptive_averages(const AdaptivePiece& piece, const at::Tensor& x, const at::Tensor& y) {
   on_images(x, y, [&](const auto& from, const auto& to) { adaptive_averages(piece, from, to); });
 }
@@ -196,5 +198,13 @@ void pool_adaptive_maxima_gradient(const AdaptivePiece& piece, const at::Tensor&
     });
   });
 }
+
+}  // namespace cpu
+
+const AdaptivePoolKernels AdaptivePoolKernels::kCpu{
+    .pool_adaptive_averages = cpu::pool_adaptive_averages,
+    .pool_adaptive_averages_gradient = cpu::pool_adaptive_averages_gradient,
+    .pool_adaptive_maxima = cpu::pool_adaptive_maxima,
+    .pool_adaptive_maxima_gradient = cpu::pool_adaptive_maxima_gradient};
 
 }  // namespace tessera

@@ -91,6 +91,15 @@ bool gradient_reads_operands(Arithmetic how) {
   return how != Arithmetic::kAdd && how != Arithmetic::kSubtract;
 }
 
+int64_t gradient_scratch_bytes(Arithmetic how, int64_t result_numel, bool stretched,
+                               at::ScalarType real) {
+  int64_t bytes = compares(how) ? Scratch::bytes_of(result_numel, at::kBool) : 0;
+  if (stretched && gradient_reads_operands(how)) bytes += Scratch::bytes_of(result_numel, real);
+  return bytes;
+}
+
+namespace cpu {
+
 void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tensor result) {
   switch (how) {
     case Arithmetic::kAdd:
@@ -129,11 +138,9 @@ void store_gradient(Arithmetic how, int operand, const at::Tensor& grad_result, 
   if (how == Arithmetic::kSubtract && operand == 1) gradient.neg_();
 }
 
-int64_t gradient_scratch_bytes(Arithmetic how, int64_t result_numel, bool stretched,
-                               at::ScalarType real) {
-  int64_t bytes = compares(how) ? Scratch::bytes_of(result_numel, at::kBool) : 0;
-  if (stretched && gradient_reads_operands(how)) bytes += Scratch::bytes_of(result_numel, real);
-  return bytes;
-}
+}  // namespace cpu
+
+const ArithmeticKernels ArithmeticKernels::kCpu{.compute = cpu::compute,
+                                                .store_gradient = cpu::store_gradient};
 
 }  // namespace tessera

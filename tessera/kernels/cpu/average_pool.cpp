@@ -86,6 +86,8 @@ void average_backward(const PoolPiece& piece, const Divisors& divisors,
 
 }  // namespace
 
+namespace cpu {
+
 void pool_averages(const PoolPiece& piece, const PoolDivisor& divisor, const at::Tensor& x,
                    const at::Tensor& y) {
   const at::Tensor from = read_rows(x);
@@ -107,5 +109,10 @@ void pool_averages_gradient(const PoolPiece& piece, const PoolDivisor& divisor,
     });
   });
 }
+
+}  // namespace cpu
+
+const AveragePoolKernels AveragePoolKernels::kCpu{
+    .pool_averages = cpu::pool_averages, .pool_averages_gradient = cpu::pool_averages_gradient};
 
 }  // namespace tessera

@@ -60,6 +60,8 @@ void on_channels(const at::Tensor& x, const at::Tensor& saved, Run&& run) {
 
 }  // namespace
 
+namespace cpu {
+
 void sum_channels(const at::Tensor& x, double divisor, const at::Tensor& y) {
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "sum_channels", [&] {
     const PixelView<const scalar_t> from(x);
@@ -92,5 +94,12 @@ void channel_maxima_gradient(const at::Tensor& grad_y, const at::Tensor& choices
     });
   });
 }
+
+}  // namespace cpu
+
+const ChannelReductionKernels ChannelReductionKernels::kCpu{
+    .sum_channels = cpu::sum_channels,
+    .channel_maxima = cpu::channel_maxima,
+    .channel_maxima_gradient = cpu::channel_maxima_gradient};
 
 }  // namespace tessera

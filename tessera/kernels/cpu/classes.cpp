@@ -9,6 +9,8 @@
 
 namespace tessera {
 
+namespace cpu {
+
 at::Tensor classes_with_largest_score(const at::Tensor& scores) {
   constexpr int64_t kPixelsPerTask = 1 << 14;
   if (scores.dim() < 3) return scores.argmax(1);
@@ -35,5 +37,10 @@ at::Tensor classes_with_largest_score(const at::Tensor& scores) {
   });
   return classes;
 }
+
+}  // namespace cpu
+
+const ClassKernels ClassKernels::kCpu{.classes_with_largest_score =
+                                          cpu::classes_with_largest_score};
 
 }  // namespace tessera

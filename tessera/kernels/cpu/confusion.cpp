@@ -79,6 +79,8 @@ void check_logits(const at::Tensor& logits, const at::Tensor& labels, int64_t nu
 
 }  // namespace
 
+namespace cpu {
+
 void count_logits(const at::Tensor& logits, const at::Tensor& labels, int64_t ignore_index,
                   int64_t num_classes, std::vector<int64_t>& counts) {
   check_labels(labels);
@@ -126,5 +128,10 @@ void count_predictions(const at::Tensor& predictions, const at::Tensor& labels,
     }
   });
 }
+
+}  // namespace cpu
+
+const ConfusionKernels ConfusionKernels::kCpu{.count_logits = cpu::count_logits,
+                                              .count_predictions = cpu::count_predictions};
 
 }  // namespace tessera

@@ -216,6 +216,8 @@ ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
   });
 }
 
+namespace cpu {
+
 void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::Tensor& weight,
               const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch) {
   check_shapes(shape, fine, weight, coarse);
@@ -301,5 +303,12 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
     }
   });
 }
+
+}  // namespace cpu
+
+const ConvolutionKernels ConvolutionKernels::kCpu{
+    .convolve = cpu::convolve,
+    .convolve_transposed = cpu::convolve_transposed,
+    .add_convolution_weight_gradient = cpu::add_convolution_weight_gradient};
 
 }  // namespace tessera

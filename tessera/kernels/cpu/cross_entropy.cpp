@@ -170,6 +170,8 @@ void in_class_tiles(const at::Tensor& logits, const Body& body) {
 
 }  // namespace
 
+namespace cpu {
+
 double cross_entropy_sum(const CrossEntropyTerms& terms, const at::Tensor& logits,
                          const at::Tensor& labels) {
   const PixelTerms of_pixel(terms, logits.size(1));
@@ -200,5 +202,11 @@ void cross_entropy_gradient(const CrossEntropyTerms& terms, double factor, const
     });
   });
 }
+
+}  // namespace cpu
+
+const CrossEntropyKernels CrossEntropyKernels::kCpu{
+    .cross_entropy_sum = cpu::cross_entropy_sum,
+    .cross_entropy_gradient = cpu::cross_entropy_gradient};
 
 }  // namespace tessera

@@ -155,6 +155,8 @@ class TileRun {
 
 }  // namespace
 
+namespace cpu {
+
 void in_dense_tiles(const std::vector<at::Tensor>& sources, const at::Tensor& target,
                     const TileKernel& kernel) {
   const int64_t num_tiles = round_up(target.numel(), kTileElements) / kTileElements;
@@ -166,5 +168,9 @@ void in_dense_tiles(const std::vector<at::Tensor>& sources, const at::Tensor& ta
     for (int64_t tile = begin; tile < end; ++tile) run.evaluate(tile * kTileElements, kernel);
   });
 }
+
+}  // namespace cpu
+
+const DenseTileKernels DenseTileKernels::kCpu{.in_dense_tiles = cpu::in_dense_tiles};
 
 }  // namespace tessera

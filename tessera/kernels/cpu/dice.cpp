@@ -57,6 +57,8 @@ void add_overlaps(const DiceTerms& terms, const LossTile& tile, Overlap* of_clas
 
 }  // namespace
 
+namespace cpu {
+
 at::Tensor dice_overlaps(const DiceTerms& terms, const LossOperands& operands) {
   const PieceTiles tiles(operands);
   const int64_t samples = operands.scores.size(0),
@@ -89,5 +91,10 @@ void dice_gradient(const DiceTerms& terms, const LossOperands& operands, const a
     differentiate_activation(terms.activation, tile);
   });
 }
+
+}  // namespace cpu
+
+const DiceKernels DiceKernels::kCpu{.dice_overlaps = cpu::dice_overlaps,
+                                    .dice_gradient = cpu::dice_gradient};
 
 }  // namespace tessera

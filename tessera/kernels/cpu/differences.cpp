@@ -21,6 +21,8 @@ Moments tile_moments(const LossTile& tile) {
 
 }  // namespace
 
+namespace cpu {
+
 std::vector<Moments> difference_moments(const LossOperands& operands) {
   const PieceTiles tiles(operands);
   const int64_t rows = num_rows(tiles.shape()), samples = tiles.shape()[0];
@@ -36,5 +38,10 @@ void centred_difference(const LossOperands& operands, double factor, std::span<c
     set_gradients(tile, [&](double x, double t, int64_t) { return x - t - means[tile.row[0]]; });
   });
 }
+
+}  // namespace cpu
+
+const DifferenceKernels DifferenceKernels::kCpu{.difference_moments = cpu::difference_moments,
+                                                .centred_difference = cpu::centred_difference};
 
 }  // namespace tessera

@@ -6,6 +6,8 @@
 
 namespace tessera {
 
+namespace cpu {
+
 void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& dropped,
                    const at::Tensor& from, const at::Tensor& to) {
   AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "dropout", [&] {
@@ -30,5 +32,9 @@ void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& droppe
     });
   });
 }
+
+}  // namespace cpu
+
+const DropoutKernels DropoutKernels::kCpu{.apply_dropout = cpu::apply_dropout};
 
 }  // namespace tessera

@@ -164,6 +164,8 @@ void interpolate_backward(const PieceSources& sources, const ImageView<const T>&
 
 }  // namespace
 
+namespace cpu {
+
 void interpolate_piece(const PieceSources& sources, const at::Tensor& x, const at::Tensor& y) {
   const at::Tensor rows = read_rows(x);
   write_rows(y, [&](const at::Tensor& out) {
@@ -182,5 +184,11 @@ void interpolate_piece_adjoint(const PieceSources& sources, const at::Tensor& gr
     });
   });
 }
+
+}  // namespace cpu
+
+const InterpolateKernels InterpolateKernels::kCpu{
+    .interpolate_piece = cpu::interpolate_piece,
+    .interpolate_piece_adjoint = cpu::interpolate_piece_adjoint};
 
 }  // namespace tessera

@@ -4,6 +4,8 @@
 
 namespace tessera {
 
+namespace cpu {
+
 LabelSum sum_over_labels(const at::Tensor& labels, int64_t num_labels, int64_t ignore_index,
                          const std::vector<double>& weights) {
   if (labels.numel() == 0) return {};
@@ -29,5 +31,9 @@ LabelSum sum_over_labels(const at::Tensor& labels, int64_t num_labels, int64_t i
   }
   return all;
 }
+
+}  // namespace cpu
+
+const LabelSumKernels LabelSumKernels::kCpu{.sum_over_labels = cpu::sum_over_labels};
 
 }  // namespace tessera

@@ -164,6 +164,8 @@ void add_tile_sums(const Tile<const T>& x, const Tile<const T>& grad_y, const Pi
 
 }  // namespace
 
+namespace cpu {
+
 void normalise_pixels(const at::Tensor& x, const PixelNorm& norm, const at::Tensor& y) {
   write_rows(as_image(y), [&](const at::Tensor& y_image) {
     const std::vector<at::Tensor> images = join_rows({read_rows(as_image(x)), y_image});
@@ -221,5 +223,12 @@ std::vector<double> pixel_weight_gradients(const at::Tensor& x, const at::Tensor
     for (int64_t i = 0; i < numbers; ++i) sums[i] += parts[run * numbers + i];
   return sums;
 }
+
+}  // namespace cpu
+
+const LayerNormKernels LayerNormKernels::kCpu{
+    .normalise_pixels = cpu::normalise_pixels,
+    .normalise_pixels_gradient = cpu::normalise_pixels_gradient,
+    .pixel_weight_gradients = cpu::pixel_weight_gradients};
 
 }  // namespace tessera

@@ -129,6 +129,8 @@ void input_gradient_block(const Matrix<const T>& dy, const Matrix<const T>& weig
 
 }  // namespace
 
+namespace cpu {
+
 void linear_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                     const at::Tensor& y) {
   constexpr int64_t kOuts = 32;  // of a block: its sums stay in the first-level cache
@@ -174,5 +176,12 @@ void add_linear_weight_gradient(const at::Tensor& x, const at::Tensor& dy,
     });
   });
 }
+
+}  // namespace cpu
+
+const LinearKernels LinearKernels::kCpu{
+    .linear_product = cpu::linear_product,
+    .linear_input_gradient = cpu::linear_input_gradient,
+    .add_linear_weight_gradient = cpu::add_linear_weight_gradient};
 
 }  // namespace tessera

@@ -55,6 +55,8 @@ void set_softmax_focal_gradients(const ElementLoss& loss, LossTile& tile) {
 
 }  // namespace
 
+namespace cpu {
+
 double loss_sum(const ElementLoss& loss, const LossOperands& operands) {
   const PieceTiles tiles(operands);
   if (loss.form == ElementLoss::Form::kSoftmaxFocal)
@@ -79,5 +81,9 @@ void loss_gradient(const ElementLoss& loss, double factor, const LossOperands& o
     });
   });
 }
+
+}  // namespace cpu
+
+const LossKernels LossKernels::kCpu{.loss_sum = cpu::loss_sum, .loss_gradient = cpu::loss_gradient};
 
 }  // namespace tessera

@@ -114,6 +114,8 @@ void max_pool_backward(const PoolPiece& piece, const ImageView<const T>& grad_y,
 
 }  // namespace
 
+namespace cpu {
+
 void pool_maxima(const PoolPiece& piece, const at::Tensor& x, const at::Tensor& y,
                  const at::Tensor& choices) {
   const at::Tensor from = read_rows(x);
@@ -133,5 +135,10 @@ void pool_maxima_gradient(const PoolPiece& piece, const at::Tensor& grad_y,
     });
   });
 }
+
+}  // namespace cpu
+
+const MaxPoolKernels MaxPoolKernels::kCpu{.pool_maxima = cpu::pool_maxima,
+                                          .pool_maxima_gradient = cpu::pool_maxima_gradient};
 
 }  // namespace tessera

@@ -92,6 +92,8 @@ void collect_gradients(const PoolPiece& piece, const ImageView<const T>& dy, con
 
 }  // namespace
 
+namespace cpu {
+
 void unpool_maxima(const PoolPiece& piece, const std::array<Range, 3>& box,
                    const at::Tensor& values, const at::Tensor& x, const at::Tensor& y,
                    const at::Tensor& places) {
@@ -111,5 +113,10 @@ void unpool_maxima_gradient(const PoolPiece& piece, const at::Tensor& grad_y,
                       ImageView<scalar_t>(with_five_axes(grad_values)), places.data_ptr<int32_t>());
   });
 }
+
+}  // namespace cpu
+
+const MaxUnpoolKernels MaxUnpoolKernels::kCpu{
+    .unpool_maxima = cpu::unpool_maxima, .unpool_maxima_gradient = cpu::unpool_maxima_gradient};
 
 }  // namespace tessera

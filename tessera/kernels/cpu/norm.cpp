@@ -209,6 +209,8 @@ void write_moments(std::span<const Moments> moments, const at::Tensor& row) {
   }
 }
 
+namespace cpu {
+
 void combine_moments(const std::vector<at::Tensor>& rows, const at::Tensor& combined) {
   std::vector<Moments> moments(combined.numel() / kNumbersPerCell);
   for (const at::Tensor& row : rows) {
@@ -259,5 +261,13 @@ void normalise_gradient(const at::Tensor& x, const at::Tensor& grad_y, const Pla
     });
   });
 }
+
+}  // namespace cpu
+
+const NormKernels NormKernels::kCpu{.combine_moments = cpu::combine_moments,
+                                    .plane_moments = cpu::plane_moments,
+                                    .normalise = cpu::normalise,
+                                    .plane_gradient_sums = cpu::plane_gradient_sums,
+                                    .normalise_gradient = cpu::normalise_gradient};
 
 }  // namespace tessera

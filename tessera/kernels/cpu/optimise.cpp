@@ -35,6 +35,13 @@ double block_sum_of_squares(const T* elements, int64_t count) {
 
 }  // namespace
 
+double clip_factor(double norm, double max_norm) {
+  const double factor = max_norm / (norm + 1e-6);
+  return max_norm > 0 && std::isfinite(norm) && factor < 1 ? factor : 1;
+}
+
+namespace cpu {
+
 double sum_of_squares(const at::Tensor& gradient) {
   TESSERA_CHECK(gradient.device().is_cpu(), "gradient on {}", gradient.device().str());
   const at::Tensor dense = gradient.contiguous();
@@ -51,9 +58,8 @@ double sum_of_squares(const at::Tensor& gradient) {
   return std::accumulate(blocks.begin(), blocks.end(), 0.0);
 }
 
-double clip_factor(double norm, double max_norm) {
-  const double factor = max_norm / (norm + 1e-6);
-  return max_norm > 0 && std::isfinite(norm) && factor < 1 ? factor : 1;
-}
+}  // namespace cpu
+
+const SquareKernels SquareKernels::kCpu{.sum_of_squares = cpu::sum_of_squares};
 
 }  // namespace tessera

@@ -104,6 +104,8 @@ class Runs {
 
 }  // namespace
 
+namespace cpu {
+
 void sgd_step(const SgdStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
               const at::Tensor& velocity) {
   const Runs runs({gradient, parameter, velocity}, 1);
@@ -121,5 +123,10 @@ void adam_step(const AdamStep& step, const at::Tensor& parameter, const at::Tens
                    runs.at<scalar_t>(2), runs.at<scalar_t>(3));
   });
 }
+
+}  // namespace cpu
+
+const OptimiserKernels OptimiserKernels::kCpu{.sgd_step = cpu::sgd_step,
+                                              .adam_step = cpu::adam_step};
 
 }  // namespace tessera

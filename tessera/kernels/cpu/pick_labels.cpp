@@ -4,6 +4,8 @@
 
 namespace tessera {
 
+namespace cpu {
+
 void pick_labels(const at::Tensor& from, const std::vector<std::vector<int64_t>>& places,
                  const at::Tensor& to) {
   const std::vector<int64_t>& columns = places.back();
@@ -17,5 +19,9 @@ void pick_labels(const at::Tensor& from, const std::vector<std::vector<int64_t>>
       *target = source[columns[i] * from_step];
   });
 }
+
+}  // namespace cpu
+
+const LabelPickKernels LabelPickKernels::kCpu{.pick_labels = cpu::pick_labels};
 
 }  // namespace tessera

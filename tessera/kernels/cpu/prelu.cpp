@@ -54,6 +54,8 @@ std::vector<double> block_sums(const PlaneBlocks& blocks, const ImageView<const 
 
 }  // namespace
 
+namespace cpu {
+
 void apply_slopes(const at::Tensor& x, const at::Tensor& value, const at::Tensor& slopes,
                   const at::Tensor& out) {
   const at::Tensor in = read_rows(x), from = read_rows(value), factors = slopes.contiguous();
@@ -75,5 +77,10 @@ at::Tensor slope_gradients(const at::Tensor& x, const at::Tensor& grad_y) {
   });
   return sums;
 }
+
+}  // namespace cpu
+
+const PreluKernels PreluKernels::kCpu{.apply_slopes = cpu::apply_slopes,
+                                      .slope_gradients = cpu::slope_gradients};
 
 }  // namespace tessera

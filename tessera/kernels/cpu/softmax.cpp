@@ -62,6 +62,8 @@ void softmax_gradient_tile(SoftmaxForm form, const PixelTile<const T>& y,
 
 }  // namespace
 
+namespace cpu {
+
 void softmax_channels(SoftmaxForm form, const at::Tensor& x, const at::Tensor& y) {
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "softmax", [&] {
     const PixelView<const scalar_t> from(x);
@@ -83,5 +85,11 @@ void softmax_channels_gradient(SoftmaxForm form, const at::Tensor& y, const at::
     });
   });
 }
+
+}  // namespace cpu
+
+const SoftmaxKernels SoftmaxKernels::kCpu{
+    .softmax_channels = cpu::softmax_channels,
+    .softmax_channels_gradient = cpu::softmax_channels_gradient};
 
 }  // namespace tessera

@@ -41,9 +41,15 @@ void sum_planes_of(const at::Tensor& image, double scale, const at::Tensor& sums
 
 }  // namespace
 
+namespace cpu {
+
 void sum_space(const at::Tensor& x, double scale, const at::Tensor& sums) {
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "sum_space",
                              [&] { sum_planes_of<scalar_t>(x, scale, sums); });
 }
+
+}  // namespace cpu
+
+const SpaceSumKernels SpaceSumKernels::kCpu{.sum_space = cpu::sum_space};
 
 }  // namespace tessera

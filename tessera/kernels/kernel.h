@@ -1,0 +1,59 @@
+#pragma once
+// How a call of a kernel finds its implementation. The functions of a family are a struct of
+// pointers, and there is one such table for each kind of device; a Kernel is the call, which takes
+// the table of the device on which its tensors lie.
+//
+//   struct SoftmaxKernels {
+//     void (*softmax_channels)(SoftmaxForm form, const at::Tensor& x, const at::Tensor& y);
+//     static const SoftmaxKernels kCpu;  // defined in cpu/softmax.cpp
+//   };
+//   inline constexpr Kernel<&SoftmaxKernels::softmax_channels> softmax_channels;
+//
+//   softmax_channels(SoftmaxForm::kSoftmax, x, y);
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+
+/// The device on which an argument lies; none where it is no tensor. Operands of a loss lie where
+/// the scores do.
+template <class Argument>
+std::optional<at::Device> where_is(const Argument& argument) {
+  if constexpr (std::is_same_v<Argument, at::Tensor>) {
+    if (argument.defined()) return argument.device();
+  } else if constexpr (std::is_same_v<Argument, std::vector<at::Tensor>>) {
+    if (!argument.empty()) return argument.front().device();
+  } else if constexpr (requires { argument.scores; }) {
+    return argument.scores.device();
+  }
+  return std::nullopt;
+}
+
+template <auto Member>
+class Kernel;
+
+template <class Family, class Result, class... Arguments, Result (*Family::*Member)(Arguments...)>
+class Kernel<Member> {
+ public:
+  Result operator()(Arguments... arguments) const {
+    std::optional<at::Device> device;
+    ((device = device ? device : where_is<std::remove_cvref_t<Arguments>>(arguments)), ...);
+    TESSERA_CHECK(device, "a kernel was called without a tensor");
+    return (table_of(*device).*Member)(std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  static const Family& table_of(const at::Device& device) {
+    TESSERA_CHECK(device.is_cpu(), "there are no kernels for tensors on {}", device.str());
+    return Family::kCpu;
+  }
+};
+
+}  // namespace tessera
