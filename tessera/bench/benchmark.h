@@ -31,7 +31,7 @@ struct RankMeasurement {
   int64_t arena_bytes = 0;      // the memory that values lie in
   int64_t reduction_bytes = 0;  // of those, what reductions received
   int64_t scratch_bytes = 0;    // of those, what kernels had for themselves
-  int64_t parameter_bytes = 0;  // values, buffers, gradients and the optimiser's state
+  int64_t parameter_bytes = 0;  // what lives as long as the parameters
   int64_t workspace_bytes = 0;
   int64_t bytes_sent = 0;  // per step
   int64_t messages = 0;    // per step

@@ -20,6 +20,7 @@ void BucketWriter::set_up() {
   }
   if (!step.trains()) return;
   buffers_.assign(step.buckets.size(), -1);
+  begun_.assign(step.buckets.size(), !step.options.zero_gradients);
   started_.assign(step.buckets.size(), false);
   pending_.assign(step.buckets.size(), 0);
   for (const Node& node : writer_.graph.nodes()) {
@@ -72,10 +73,8 @@ void BucketWriter::derive_gradients(int d) {
     DeriveGradients derive;
     derive.derivation = d;
     derive.gradient = gradient_of_derived_.at(derivation.result);
-    for (ParameterId source : derivation.sources) {
-      const auto found = gradient_of_.find(source);
-      derive.gradients.push_back(found == gradient_of_.end() ? View{} : found->second);
-    }
+    for (ParameterId source : derivation.sources)
+      derive.gradients.push_back(gradient_of_.contains(source) ? gradient(source) : View{});
     writer_.append(derive);
   }
   for (ParameterId source : derivation.sources)
@@ -96,7 +95,9 @@ void BucketWriter::make_bucket(size_t b) {
     filled += writer_.graph.parameters()[id].numel();
   }
   const Box box{{0, filled}};
-  bucket.buffer = writer_.add_buffer(fmt::format("bucket {}", b), BufferKind::kBucket, box);
+  bucket.buffer = writer_.add_buffer(
+      fmt::format("bucket {}", b),
+      options.accumulates() ? BufferKind::kAccumulatedBucket : BufferKind::kBucket, box);
   for (size_t i = 0; i < plan.parameters.size(); ++i) {
     const int64_t end = i + 1 < plan.parameters.size() ? bucket.offsets[i + 1] : filled;
     gradient_of_[plan.parameters[i]] = {bucket.buffer, Box{{bucket.offsets[i], end}}};
@@ -110,12 +111,19 @@ void BucketWriter::make_bucket(size_t b) {
           writer_.add_buffer(fmt::format("bucket {} steps", b), BufferKind::kOptimiserState,
                              Box{{0, std::ssize(plan.parameters)}}, ElementType::kDouble);
   }
-  if (options.zero_gradients) writer_.fill(bucket.buffer);
   buffers_[b] = bucket.buffer;
   writer_.program.buckets.push_back(std::move(bucket));
 }
 
+/// Right before something is added to it: until then it takes no memory.
+void BucketWriter::begin_bucket(size_t b) {
+  if (begun_[b]) return;
+  begun_[b] = true;
+  if (buffers_[b] >= 0) writer_.fill(buffers_[b]);
+}
+
 View BucketWriter::gradient(ParameterId id) {
+  if (gradient_of_.contains(id)) begin_bucket(writer_.step.bucket_of_parameter[id]);
   for (const auto* gradients : {&gradient_of_, &gradient_of_derived_})
     if (const auto found = gradients->find(id); found != gradients->end()) return found->second;
   const Parameter& parameter = writer_.graph.parameters()[id];
@@ -139,6 +147,7 @@ void BucketWriter::contributed(const Node& node) {
 void BucketWriter::start_bucket(size_t b) {
   if (started_[b]) return;
   started_[b] = true;
+  begin_bucket(b);
   const Members& holders = writer_.step.buckets[b].holders;
   if (!writer_.step.options.reduce_gradients || buffers_[b] < 0 || holders.size() == 1) return;
   reductions_.start(bucket_channel(writer_.placed, static_cast<int>(b)), buffers_[b], holders);

@@ -35,6 +35,7 @@ class BucketWriter {
   void derive(int derivation);
   void derive_gradients(int derivation);
   void make_bucket(size_t bucket);
+  void begin_bucket(size_t bucket);
   void start_bucket(size_t bucket);
   void update();
   std::vector<BufferId> bucket_buffers() const;
@@ -47,6 +48,7 @@ class BucketWriter {
   std::map<int, int> pending_uses_;  // per derivation: contributions of all ranks
   std::vector<BufferId> buffers_;    // per bucket; -1: not held here
   std::vector<int> pending_;         // per bucket: contributions of all ranks
+  std::vector<bool> begun_;          // per bucket: it is zero, or has what was added since
   std::vector<bool> started_;        // per bucket
   int pending_losses_ = 0;
 };

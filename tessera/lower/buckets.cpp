@@ -58,7 +58,8 @@ std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Membe
     int bucket = -1;
     int64_t filled = 0;
     int64_t limit = 0;
-    int64_t to_come = 0;  // elements of these holders that are in no bucket yet
+    int64_t taken = 0;    // elements of these holders that are in buckets
+    int64_t to_come = 0;  // ... and that are in none yet
   };
   const std::vector<ParameterId> order = in_order_of_completion(graph);
   std::map<Members, Open> open;  // the last bucket of each set of holders
@@ -70,11 +71,13 @@ std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Membe
     if (last.bucket < 0 || last.filled + numel > last.limit) {
       last.bucket = static_cast<int>(buckets.size());
       last.filled = 0;
-      last.limit = std::min(std::max(last.to_come / 4, kSmallBucket), max_elements);
+      last.limit =
+          std::min(std::max(std::min(last.to_come / 4, last.taken), kSmallBucket), max_elements);
       buckets.push_back({{}, holders[id]});
     }
     buckets[last.bucket].parameters.push_back(id);
     last.filled += numel;
+    last.taken += numel;
     last.to_come -= numel;
   }
   return buckets;

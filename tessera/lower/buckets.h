@@ -18,8 +18,9 @@ struct BucketPlan {
 std::vector<Members> parameter_holders(const PlacedGraph& placed);
 
 /// Trainable parameters only. A bucket takes at most a quarter of what is to come, so that the last
-/// ones, which have no backward left to hide behind, are small. A parameter that is larger than
-/// that, or than `max_elements`, has a bucket of its own.
+/// ones, which have no backward left to hide behind, are small; the first ones are small as well
+/// and grow, because activations take most memory when backward begins. A parameter that is larger
+/// than that, or than `max_elements`, has a bucket of its own.
 std::vector<BucketPlan> plan_buckets(const Graph& graph, const std::vector<Members>& holders,
                                      int64_t max_elements);
 

@@ -134,6 +134,8 @@ std::vector<BufferId> kept_buffers(const Program& program) {
   std::vector<BufferId> kept;
   for (BufferId number : {program.loss, program.norm})
     if (number >= 0) kept.push_back(number);
+  for (const Bucket& bucket : program.buckets)
+    if (!is_permanent(program.buffers[bucket.buffer].kind)) kept.push_back(bucket.buffer);
   for (const auto* results : {&program.outputs, &program.input_gradients})
     for (const Result& result : *results) kept.push_back(result.view.buffer);
   return kept;

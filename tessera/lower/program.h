@@ -29,11 +29,12 @@ enum class BufferKind {
   kSaved,       // what forward leaves for backward besides values
   kScratch,     // what a kernel needs while it runs
   kReduction,   // what a reduction receives
+  kBucket,      // gradients of parameters; they stay after the step
   kLoss,        // and the gradient's norm: numbers that stay after the step
   // These live as long as the parameters:
-  kWeight,          // a parameter, or running statistics
-  kBucket,          // gradients of parameters
-  kOptimiserState,  // laid out as a bucket
+  kWeight,             // a parameter, or running statistics
+  kAccumulatedBucket,  // gradients to which several steps add
+  kOptimiserState,     // laid out as a bucket
 };
 
 /// Whether it is there before the step and after it; what comes and goes has Alloc and Free.
@@ -290,7 +291,7 @@ struct Program {
   std::vector<Result> input_gradients;  // where asked for
 };
 
-/// Results, the loss and the norm: what stays when the step has ended, until the next.
+/// Results, gradients, the loss and the norm: what stays when the step has ended, until the next.
 std::vector<BufferId> kept_buffers(const Program& program);
 
 /// Buffers that an instruction reads or writes.

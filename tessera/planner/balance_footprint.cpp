@@ -1,6 +1,7 @@
 #include "tessera/planner/balance_footprint.h"
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
 
 #include "tessera/lower/chunks.h"
@@ -42,7 +43,7 @@ Footprint::Footprint(const Graph& graph, const Plan& plan, const BalanceOptions&
   slots_of_buffer_.resize(buffer_bytes_.size());
   lives_.resize(buffer_bytes_.size());
   read_steps(program, unit_of_node);
-  add_parameters(lowered.graph, unit_of_node, options);
+  add_parameters(lowered, plan, unit_of_node, options);
 }
 
 /// Those of the first micro-batch. An instruction belongs to the node that runs next, since most
@@ -80,17 +81,46 @@ void Footprint::read_steps(const Program& program, const std::vector<int>& unit_
           slots_of_buffer_[id].push_back(slot);
 }
 
-void Footprint::add_parameters(const Graph& graph, const std::vector<int>& unit_of_node,
+void Footprint::add_parameters(const LoweredStages& lowered, const Plan& plan,
+                               const std::vector<int>& unit_of_node,
                                const BalanceOptions& options) {
+  const Program& program = lowered.programs[0];
+  for (const Bucket& bucket : program.buckets)
+    if (!is_permanent(program.buffers[bucket.buffer].kind))
+      bytes_of_bucket_[bucket.buffer].assign(num_units_, 0);
   const int64_t real_bytes = element_bytes(ElementType::kReal, options.real);
   for (size_t id = 0; id < unit_of_node.size(); ++id)
-    for (const auto* ids : {&graph.nodes()[id].parameters, &graph.nodes()[id].buffers})
+    for (const auto* ids :
+         {&lowered.graph.nodes()[id].parameters, &lowered.graph.nodes()[id].buffers})
       for (ParameterId parameter : *ids) {
-        const Parameter& each = graph.parameters()[parameter];
-        const bool is_trained = each.role == ParameterRole::kTrainable;
-        const int64_t copies = is_trained ? 2 + options.optimiser_copies : 1;
-        fixed_bytes_[unit_of_node[id]] += static_cast<double>(each.numel() * copies * real_bytes);
+        const Parameter& each = lowered.graph.parameters()[parameter];
+        const int unit = unit_of_node[id];
+        const auto bytes = static_cast<double>(each.numel() * real_bytes);
+        fixed_bytes_[unit] += bytes;
+        if (each.role != ParameterRole::kTrainable) continue;
+        fixed_bytes_[unit] += static_cast<double>(options.optimiser_copies) * bytes;
+        // With several micro-batches those of the first are there while others run forward.
+        if (plan.micro_batches > 1)
+          fixed_bytes_[unit] += bytes;
+        else
+          add_gradient(program, parameter, unit, bytes);
       }
+}
+
+/// It comes with its bucket, or with the first gradient of the part that lies in that.
+void Footprint::add_gradient(const Program& program, ParameterId parameter, int unit,
+                             double bytes) {
+  for (const Bucket& bucket : program.buckets)
+    if (std::ranges::find(bucket.parameters, parameter) != bucket.parameters.end())
+      bytes_of_bucket_.at(bucket.buffer)[unit] += bytes;
+}
+
+double Footprint::bucket_bytes(BufferId bucket, const Segments& segments) const {
+  const std::vector<double>& bytes = bytes_of_bucket_.at(bucket);
+  double total = 0;
+  for (const auto& [first, end] : segments)
+    total += std::accumulate(bytes.begin() + first, bytes.begin() + end, 0.0);
+  return total;
 }
 
 int Footprint::slot(TaskKind kind, int unit) const {
@@ -136,6 +166,10 @@ HeldBytes Footprint::walk(const Segments& segments) {
   }
   std::vector<double> begin_bytes(now + 1, 0), end_bytes(now + 1, 0);  // per moment
   for (BufferId id : touched) {
+    if (bytes_of_bucket_.contains(id)) {
+      begin_bytes[lives_[id].first] += bucket_bytes(id, segments);
+      continue;
+    }
     pass_on(id, tasks, ends);
     begin_bytes[lives_[id].first] += buffer_bytes_[id];
     end_bytes[lives_[id].last] += buffer_bytes_[id];

@@ -29,6 +29,8 @@ struct HeldBytes {
   std::vector<TaskBytes> tasks;  // forwards in order; backwards in reverse, with their weights'
 };
 
+struct LoweredStages;  // balance_lowering.h
+
 class Footprint {
  public:
   /// Of a stage with this grid, and the plan's micro-batches and schedule.
@@ -49,19 +51,22 @@ class Footprint {
   };
 
   void read_steps(const Program& program, const std::vector<int>& unit_of_node);
-  void add_parameters(const Graph& graph, const std::vector<int>& unit_of_node,
-                      const BalanceOptions& options);
+  void add_parameters(const LoweredStages& lowered, const Plan& plan,
+                      const std::vector<int>& unit_of_node, const BalanceOptions& options);
+  void add_gradient(const Program& program, ParameterId parameter, int unit, double bytes);
+  double bucket_bytes(BufferId bucket, const Segments& segments) const;
   int slot(TaskKind kind, int unit) const;
   std::vector<Task> tasks_of(const Segments& segments) const;
   HeldBytes walk(const Segments& segments);
   void pass_on(BufferId buffer, const std::vector<Task>& tasks, const std::vector<int>& ends);
 
   const int num_units_;
-  std::vector<double> fixed_bytes_;                // per unit
-  std::vector<std::vector<Step>> steps_;           // per slot
-  std::vector<double> buffer_bytes_;               // per buffer
-  std::vector<std::vector<int>> slots_of_buffer_;  // ascending: that touch it
-  std::vector<Life> lives_;                        // per buffer, of the last walk that met it
+  std::vector<double> fixed_bytes_;                          // per unit
+  std::vector<std::vector<Step>> steps_;                     // per slot
+  std::vector<double> buffer_bytes_;                         // per buffer
+  std::map<BufferId, std::vector<double>> bytes_of_bucket_;  // per unit
+  std::vector<std::vector<int>> slots_of_buffer_;            // ascending: that touch it
+  std::vector<Life> lives_;  // per buffer, of the last walk that met it
   int num_walks_ = 0;
   std::map<Segments, HeldBytes> known_;
 };

@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace tessera {
 
@@ -23,8 +24,9 @@ class Arena {
   /// Throws OutOfMemory.
   const at::Tensor& reserve(int64_t bytes);
 
-  /// Whose results it holds: an executor says so when it begins a step.
-  void hand_to(const void* user) { user_ = user; }
+  /// Whose results it holds: an executor says so when it begins a step. Returns whether they were
+  /// somebody else's before.
+  bool hand_to(const void* user) { return std::exchange(user_, user) != user; }
   bool belongs_to(const void* user) const { return user_ == user; }
 
  private:

@@ -36,7 +36,7 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
   settle_vector_math();
-  parameters_->make_buckets(program_.buckets);
+  parameters_->make_buckets(program_);
   if (program_.num_ranks > kMostRanksProved) check_messages_agree(*transport, program_);
 }
 
@@ -48,8 +48,10 @@ void Executor::run(const StepContext& context) {
   value_bytes_ = reduction_bytes_ = scratch_bytes_ = 0;
   derivations_.clear();
   std::fill(tensors_.begin(), tensors_.end(), at::Tensor());
+  const bool other_step = parameters_->arena().hand_to(this);
+  const bool other_block = bind_arena();
   bind_permanent();
-  bind_arena();
+  if (other_step || other_block) show_gradients();
   for (const Instruction& instruction : program_.instructions)
     traced(context.trace, instruction,
            [&] { std::visit([this](const auto& each) { execute(each); }, instruction); });
@@ -92,7 +94,8 @@ void Executor::bind_permanent() {
     tensors_[program_.weights[i]] = parameters_->values()[program_.parameters[i]];
   for (size_t b = 0; b < program_.buckets.size(); ++b) {
     const Bucket& bucket = program_.buckets[b];
-    tensors_[bucket.buffer] = parameters_->bucket(static_cast<int>(b));
+    if (is_permanent(program_.buffers[bucket.buffer].kind))
+      tensors_[bucket.buffer] = parameters_->bucket(static_cast<int>(b));
     for (size_t copy = 0; copy < bucket.state.size(); ++copy)
       tensors_[bucket.state[copy]] =
           parameters_->state(static_cast<int>(b), static_cast<int>(copy));
@@ -101,12 +104,21 @@ void Executor::bind_permanent() {
   }
 }
 
-/// Addresses are made once; another program may have asked for a larger block since then.
-void Executor::bind_arena() {
+/// Where the gradients of this program's parameters are, for those who read them by parameter.
+void Executor::show_gradients() {
+  std::vector<at::Tensor> buckets;
+  for (const Bucket& bucket : program_.buckets)
+    buckets.push_back(tensors_[bucket.buffer].defined() ? tensors_[bucket.buffer]
+                                                        : placed_[bucket.buffer]);
+  parameters_->show_gradients(program_.buckets, buckets);
+}
+
+/// Addresses are made once; another program may have asked for a larger block since then. Returns
+/// whether they are new.
+bool Executor::bind_arena() {
   memory_.arena_bytes = layout_.bytes;
-  parameters_->arena().hand_to(this);
   const at::Tensor& block = parameters_->arena().reserve(layout_.bytes);
-  if (block_.is_same(block)) return;
+  if (block_.is_same(block)) return false;
   block_ = block;
   for (size_t id = 0; id < placed_.size(); ++id) {
     if (layout_.offsets[id] < 0) continue;
@@ -115,6 +127,7 @@ void Executor::bind_arena() {
                       .view(scalar_type(buffer.element))
                       .view(buffer.box.shape());
   }
+  return true;
 }
 
 at::ScalarType Executor::scalar_type(ElementType element) const {

@@ -97,7 +97,8 @@ class Executor {
   KernelArgs kernel_args(const Run& run, const Node& node) const;
   void count(BufferId buffer, int64_t sign);
   void bind_permanent();
-  void bind_arena();
+  void show_gradients();
+  bool bind_arena();
   static void call_back(const std::function<void()>& hook);
   double number(BufferId buffer) const;
   std::vector<at::Tensor> tensors_of(const Run& run, Role role) const;

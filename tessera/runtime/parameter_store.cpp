@@ -11,30 +11,37 @@ ParameterStore::ParameterStore(const Graph& graph, const std::vector<ParameterId
   for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed, real);
 }
 
-void ParameterStore::make_buckets(const std::vector<Bucket>& buckets) {
-  const bool is_new = buckets_.empty();
-  for (size_t b = 0; b < buckets.size(); ++b) {
-    if (is_new) make_gradients(buckets[b]);
-    if (buckets_[b].state.empty() && !buckets_[b].counters.defined())
-      make_state(buckets[b], &buckets_[b]);
+void ParameterStore::make_buckets(const Program& program) {
+  if (buckets_.empty()) buckets_.resize(program.buckets.size());
+  for (size_t b = 0; b < program.buckets.size(); ++b) {
+    const Bucket& bucket = program.buckets[b];
+    Stored& stored = buckets_[b];
+    if (is_permanent(program.buffers[bucket.buffer].kind) && !stored.gradients.defined())
+      stored.gradients = at::zeros({numel(bucket)}, real_);
+    if (stored.state.empty() && !stored.counters.defined()) make_state(bucket, &stored);
   }
 }
 
-void ParameterStore::make_gradients(const Bucket& bucket) {
+int64_t ParameterStore::numel(const Bucket& bucket) const {
   int64_t total = 0;
   for (ParameterId id : bucket.parameters) total += values_[id].numel();
-  const at::Tensor gradients = at::zeros({total}, real_);
-  for (size_t i = 0; i < bucket.parameters.size(); ++i) {
-    const at::Tensor& value = values_[bucket.parameters[i]];
-    gradients_[bucket.parameters[i]] =
-        gradients.narrow(0, bucket.offsets[i], value.numel()).view(value.sizes());
-  }
-  buckets_.push_back({gradients, {}, {}});
+  return total;
+}
+
+void ParameterStore::show_gradients(const std::vector<Bucket>& buckets,
+                                    const std::vector<at::Tensor>& tensors) {
+  for (size_t b = 0; b < buckets.size(); ++b)
+    for (size_t i = 0; i < buckets[b].parameters.size(); ++i) {
+      const ParameterId id = buckets[b].parameters[i];
+      gradients_[id] = tensors[b]
+                           .narrow(0, buckets[b].offsets[i], values_[id].numel())
+                           .view(values_[id].sizes());
+    }
 }
 
 void ParameterStore::make_state(const Bucket& bucket, Stored* stored) {
   for (size_t copy = 0; copy < bucket.state.size(); ++copy) {
-    stored->state.push_back(at::zeros_like(stored->gradients));
+    stored->state.push_back(at::zeros({numel(bucket)}, real_));
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const at::Tensor& value = values_[bucket.parameters[i]];
       states_[bucket.parameters[i]].push_back(

@@ -1,7 +1,8 @@
 #pragma once
-// What one rank holds from step to step: the values of its parameters, their gradients and the
-// optimiser's state, and the memory in which everything else comes and goes. Gradients lie in the
-// buckets that are reduced, and the state is laid out like them; what belongs to one parameter is a
+// What one rank holds from step to step: the values of its parameters, the optimiser's state, and
+// the memory in which everything else comes and goes. Gradients lie in the buckets that are
+// reduced: in that memory, from the first addition to a bucket until the next step, or here, where
+// several steps add to them. The state is laid out like them; what belongs to one parameter is a
 // view. Parameters of other stages are undefined here.
 
 #include <vector>
@@ -17,19 +18,23 @@ class ParameterStore {
   ParameterStore(const Graph& graph, const std::vector<ParameterId>& held, uint64_t seed,
                  at::ScalarType real);
 
-  /// Makes the buckets of a program, and the state where it has some; zeros at first. Programs of
-  /// one graph, plan and bucket size have the same buckets.
-  void make_buckets(const std::vector<Bucket>& buckets);
+  /// Makes the buckets of a program to which several steps add, and the state where it has some;
+  /// zeros at first. Programs of one graph, plan and bucket size have the same buckets.
+  void make_buckets(const Program& program);
+  /// From now on gradients() are the parts of these tensors, one for each bucket.
+  void show_gradients(const std::vector<Bucket>& buckets, const std::vector<at::Tensor>& tensors);
 
   /// As Graph::parameters(); undefined where this rank does not hold one.
   const std::vector<at::Tensor>& values() const { return values_; }
   std::vector<at::Tensor>& values() { return values_; }
-  /// Undefined for buffers, and where this rank does not hold one.
+  /// Those of the last step that had some. Undefined before, for buffers, and where this rank does
+  /// not hold one.
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// The optimiser's state of each parameter: its copies, then its counter; empty where there is
   /// none.
   const std::vector<std::vector<at::Tensor>>& states() const { return states_; }
 
+  /// Undefined where steps do not add to those before.
   const at::Tensor& bucket(int index) const { return buckets_[index].gradients; }
   const at::Tensor& state(int bucket, int copy) const { return buckets_[bucket].state[copy]; }
   const at::Tensor& counters(int bucket) const { return buckets_[bucket].counters; }
@@ -44,7 +49,7 @@ class ParameterStore {
     std::vector<at::Tensor> state;
     at::Tensor counters;
   };
-  void make_gradients(const Bucket& bucket);
+  int64_t numel(const Bucket& bucket) const;
   void make_state(const Bucket& bucket, Stored* stored);
 
   at::ScalarType real_;

@@ -16,7 +16,7 @@ struct RankForecast {
   int64_t arena_bytes = 0;       // the memory that it lies in; set by forecast() alone
   int64_t reduction_bytes = 0;   // of those, the most that reductions receive at once
   int64_t scratch_bytes = 0;     // of those, the most that kernels have for themselves at once
-  int64_t parameter_bytes = 0;   // values, buffers, gradients and the optimiser's state
+  int64_t parameter_bytes = 0;   // what lives as long as the parameters
   int64_t messages = 0;
   int64_t bytes_sent = 0;
 };

@@ -73,6 +73,36 @@ TEST(Update, WeightsAndTheirGradientsAreArguments) {
   EXPECT_GT(weight_gradients, 0);
 }
 
+/// Gradients take memory from the first addition on, unless they were there before.
+TEST(Update, BucketsBeginWithTheirFirstGradient) {
+  for (const bool zero_gradients : {true, false}) {
+    const Program program =
+        program_of({.step = StepKind::kTrain, .zero_gradients = zero_gradients});
+    for (const Bucket& bucket : program.buckets) {
+      EXPECT_EQ(program.buffers[bucket.buffer].kind,
+                zero_gradients ? BufferKind::kBucket : BufferKind::kAccumulatedBucket);
+      const auto of_bucket = [&](const auto* each) {
+        return each && each->buffer == bucket.buffer;
+      };
+      int allocs = 0, frees = 0;
+      bool touched = false;
+      for (const Instruction& each : program.instructions) {
+        allocs += of_bucket(std::get_if<Alloc>(&each)) ? 1 : 0;
+        frees += of_bucket(std::get_if<Free>(&each)) ? 1 : 0;
+        if (touched || !zero_gradients || allocs == 0) continue;
+        if (of_bucket(std::get_if<Alloc>(&each)) || of_bucket(std::get_if<Fill>(&each))) continue;
+        const std::vector<BufferId> now = touched_buffers(each);
+        touched = std::ranges::find(now, bucket.buffer) != now.end();
+        EXPECT_TRUE(touched || std::holds_alternative<Fill>(each) ||
+                    std::holds_alternative<Alloc>(each))
+            << to_string(each, program, network());
+      }
+      EXPECT_EQ(allocs, zero_gradients ? 1 : 0);
+      EXPECT_EQ(frees, 0) << "it stays after the step";
+    }
+  }
+}
+
 TEST(Update, AccumulatedGradientsBecomeTheirMean) {
   const Program program = program_of({.step = StepKind::kTrain, .accumulated_steps = 4});
   const auto& scale =

@@ -139,6 +139,21 @@ TEST(Executor, AddsToTheGradientsWhereAskedTo) {
   });
 }
 
+TEST(Executor, OnlyTrainableParametersHaveGradients) {
+  Graph graph = two_layers();
+  graph.add_parameter(
+      {.name = "frozen", .shape = {2}, .role = ParameterRole::kFrozen, .initial = {}});
+  on_one_rank(Lowering(graph, {}), at::kFloat, [&](RankSession& session, StepContext& context) {
+    session.executor().run(context);
+    const ParameterStore& store = session.parameters();
+    EXPECT_TRUE(store.values().back().defined());
+    for (size_t id = 0; id < graph.parameters().size(); ++id)
+      EXPECT_EQ(store.gradients()[id].defined(),
+                graph.parameters()[id].role == ParameterRole::kTrainable)
+          << graph.parameters()[id].name;
+  });
+}
+
 TEST(Executor, CallsTheOptimiserOnceWhenAllGradientsAreThere) {
   const Graph graph = two_layers();
   std::vector<at::Tensor> parameters = starting_parameters(graph);
@@ -222,6 +237,7 @@ TEST(Executor, AFailedKernelNamesItsNode) {
   const Lowering lowered(two_layers(), {});
   const auto run = [&] {
     on_one_rank(lowered, at::kFloat, [](RankSession& session, StepContext& context) {
+      session.executor().run(context);
       session.parameters().values()[0] = at::zeros({3, 5, 3, 3});  // two channels come in
       session.executor().run(context);
     });

@@ -12,12 +12,12 @@ namespace tessera::parameter_store_test {
 namespace {
 
 /// conv1 on the first stage, all else on the second.
-Lowered on_two_stages() {
+Lowered on_two_stages(const LowerOptions& options = {}) {
   const Graph graph = two_layers();
   Plan plan;
   plan.stages = {{}, {}};
   for (const Node& node : graph.nodes()) plan.stage_of[node.name] = node.name == "conv1" ? 0 : 1;
-  return lower(graph, plan);
+  return lower(graph, plan, options);
 }
 
 std::vector<std::string> names_of_defined(const Graph& graph,
@@ -60,45 +60,38 @@ TEST(ParameterStore, DoesNotWriteToGivenTensors) {
   EXPECT_TRUE(given.equal(at::ones({3}, at::kDouble)));
 }
 
-TEST(ParameterStore, GradientsAreViewsOfTheBuckets) {
+TEST(ParameterStore, GradientsAreViewsOfWhatIsShown) {
   const Graph graph = two_layers();
   ParameterStore store(graph, {0, 1, 6, 7}, 1, at::kDouble);
   const int64_t num_bias = store.values()[1].numel(), num_weight = store.values()[0].numel();
-  store.make_buckets({{0, {0}, {7}, {0}, {}}, {1, {0}, {1, 0}, {0, num_bias}, {}}});
-  ASSERT_EQ(store.bucket(1).numel(), num_bias + num_weight);
-  EXPECT_EQ(store.bucket(1).abs().sum().item<double>(), 0);
-  store.bucket(1).copy_(at::arange(num_bias + num_weight, at::kDouble));
+  const std::vector<Bucket> buckets{{0, {0}, {7}, {0}, {}}, {1, {0}, {1, 0}, {0, num_bias}, {}}};
+  const auto show = [&] {
+    std::vector<at::Tensor> tensors{at::zeros({store.values()[7].numel()}, at::kDouble),
+                                    at::arange(num_bias + num_weight, at::kDouble)};
+    store.show_gradients(buckets, tensors);
+    return tensors;
+  };
+  const std::vector<at::Tensor> tensors = show();
   EXPECT_TRUE(store.gradients()[1].equal(at::arange(num_bias, at::kDouble)));
   EXPECT_TRUE(store.gradients()[0].equal(
       at::arange(num_bias, num_bias + num_weight, at::kDouble).view(graph.parameters()[0].shape)));
   store.gradients()[0].zero_();
-  EXPECT_EQ(store.bucket(1)[num_bias].item<double>(), 0);
-  EXPECT_EQ(store.bucket(0).abs().sum().item<double>(), 0);
+  EXPECT_EQ(tensors[1][num_bias].item<double>(), 0);
   EXPECT_FALSE(store.gradients()[6].defined()) << "it lies in no bucket";
+  show();
+  EXPECT_EQ(store.gradients()[0].view(-1)[0].item<double>(), static_cast<double>(num_bias));
 }
 
-TEST(ParameterStore, OnlyTrainableParametersHaveGradients) {
-  Graph graph = two_layers();
-  graph.add_parameter(
-      {.name = "frozen", .shape = {2}, .role = ParameterRole::kFrozen, .initial = {}});
-  const Lowered lowered = lower(graph, {});
-  ParameterStore store(lowered.graph, lowered.programs[0].parameters, 1, at::kFloat);
-  store.make_buckets(lowered.programs[0].buckets);
-  EXPECT_TRUE(store.values().back().defined());
-  EXPECT_EQ(names_of_defined(graph, store.gradients()),
-            (Names{"conv1.weight", "conv1.bias", "norm1.weight", "norm1.bias", "conv2.weight",
-                   "conv2.bias"}));
-}
-
-TEST(ParameterStore, ASecondProgramFindsTheGradientsOfTheFirst) {
-  const Lowered lowered = lower(two_layers(), {}, {.bucket_elements = 20});
-  const std::vector<Bucket>& buckets = lowered.programs[0].buckets;
-  ASSERT_GT(buckets.size(), 1u);
-  ParameterStore store(lowered.graph, lowered.programs[0].parameters, 1, at::kFloat);
-  store.make_buckets(buckets);
+TEST(ParameterStore, KeepsTheGradientsToWhichStepsAdd) {
+  const Lowered lowered = lower(two_layers(), {}, {.zero_gradients = false, .bucket_elements = 20});
+  const Program& program = lowered.programs[0];
+  ASSERT_GT(program.buckets.size(), 1u);
+  ParameterStore store(lowered.graph, program.parameters, 1, at::kFloat);
+  store.make_buckets(program);
+  EXPECT_EQ(store.bucket(0).abs().sum().item<float>(), 0);
   store.bucket(0).fill_(7);
-  store.make_buckets(buckets);
-  EXPECT_EQ(store.bucket(0)[0].item<float>(), 7);
+  store.make_buckets(program);
+  EXPECT_EQ(store.bucket(0)[0].item<float>(), 7) << "a second program finds them";
 }
 
 TEST(ParameterStore, StateIsLaidOutLikeTheBuckets) {
@@ -109,13 +102,13 @@ TEST(ParameterStore, StateIsLaidOutLikeTheBuckets) {
   const Program program = lowering.program(0);
   ParameterStore store(lowering.graph(), program.parameters, 1, at::kFloat);
   // A step that only adds to the gradients comes first: it has no state.
-  store.make_buckets(Lowering(two_layers(), {}, {.bucket_elements = 20}).program(0).buckets);
+  store.make_buckets(Lowering(two_layers(), {}, {.bucket_elements = 20}).program(0));
   EXPECT_TRUE(store.states()[0].empty());
-  store.make_buckets(program.buckets);
+  store.make_buckets(program);
   for (size_t b = 0; b < program.buckets.size(); ++b) {
     const Bucket& bucket = program.buckets[b];
     const int index = static_cast<int>(b);
-    store.state(index, 1).copy_(at::arange(store.bucket(index).numel(), at::kFloat));
+    store.state(index, 1).copy_(at::arange(store.state(index, 1).numel(), at::kFloat));
     store.counters(index).copy_(at::arange(store.counters(index).numel(), at::kDouble));
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const std::vector<at::Tensor>& state = store.states()[bucket.parameters[i]];
@@ -130,18 +123,20 @@ TEST(ParameterStore, StateIsLaidOutLikeTheBuckets) {
 }
 
 TEST(ParameterStore, CountsTheBytesThatAreForecast) {
-  const Lowered lowered = on_two_stages();
-  for (const at::ScalarType real : {at::kFloat, at::kDouble})
-    for (const Program& program : lowered.programs) {
-      ParameterStore store(lowered.graph, program.parameters, 1, real);
-      store.make_buckets(program.buckets);
-      EXPECT_EQ(store.bytes(), simulate(program, real).parameter_bytes);
-    }
-  ParameterStore first(lowered.graph, lowered.programs[0].parameters, 1, at::kDouble);
   const int64_t elements = 3 * 2 * 3 * 3 + 3;  // of conv1
-  EXPECT_EQ(first.bytes(), elements * 8);
-  first.make_buckets(lowered.programs[0].buckets);
-  EXPECT_EQ(first.bytes(), 2 * elements * 8);
+  for (const bool zero_gradients : {true, false}) {
+    const Lowered lowered = on_two_stages({.zero_gradients = zero_gradients});
+    for (const at::ScalarType real : {at::kFloat, at::kDouble})
+      for (const Program& program : lowered.programs) {
+        ParameterStore store(lowered.graph, program.parameters, 1, real);
+        store.make_buckets(program);
+        EXPECT_EQ(store.bytes(), simulate(program, real).parameter_bytes);
+      }
+    ParameterStore first(lowered.graph, lowered.programs[0].parameters, 1, at::kDouble);
+    EXPECT_EQ(first.bytes(), elements * 8);
+    first.make_buckets(lowered.programs[0]);
+    EXPECT_EQ(first.bytes(), (zero_gradients ? 1 : 2) * elements * 8);
+  }
 }
 
 }  // namespace
