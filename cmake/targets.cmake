@@ -13,9 +13,11 @@ target_compile_options(tessera_options INTERFACE -Wall -Wextra -ffp-contract=off
 if(TESSERA_WERROR)
   target_compile_options(tessera_options INTERFACE -Werror)
 endif()
-# GCC 12 and 13 see overflows inside fmt and std::string that are not there, once they inline enough.
+# GCC 12 and 13 see overflows inside fmt and std::string that are not there, once they inline enough,
+# and 13 takes a reference into a table for one to the key that it was looked up by.
 target_compile_options(tessera_options INTERFACE
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
 if(TESSERA_NATIVE)
   target_compile_options(tessera_options INTERFACE -march=native)
 endif()

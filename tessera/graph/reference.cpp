@@ -42,7 +42,7 @@ void derive_weights(const Graph& graph, std::vector<at::Tensor>& parameters,
     const Derived derived =
         derive(derivation, pick(leaves, derivation.sources), DerivationMode::kTrain);
     leaves[derivation.result] = derived.result;
-    at::NoGradGuard no_gradients;
+    c10::NoGradGuard no_gradients;
     parameters[derivation.result].copy_(derived.result);
     for (const auto& [source, value] : derived.updates)
       parameters[derivation.sources[source]].copy_(value);

@@ -44,6 +44,7 @@ void Executor::execute(const DeriveGradients& derive) {
   const auto gradients =
       torch::autograd::grad({kept.result}, trained, {gradient}, /*retain_graph=*/false,
                             /*create_graph=*/false, /*allow_unused=*/true);
+  const c10::InferenceMode no_autograd;
   for (size_t i = 0; i < trained.size(); ++i)
     if (gradients[i].defined()) view(targets[i]).add_(gradients[i].reshape({-1}));
   derivations_.erase(found);

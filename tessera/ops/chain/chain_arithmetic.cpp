@@ -1,5 +1,6 @@
 #include "tessera/ops/chain/chain_arithmetic.h"
 
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include "tessera/base/error.h"
@@ -95,7 +96,7 @@ class Correction final : public ChainOp {
   }
   void input_gradient(KernelArgs&) const override {}
   at::Tensor reference(const ReferenceArgs& args) const override {
-    at::NoGradGuard no_gradients;
+    c10::NoGradGuard no_gradients;
     return args.inputs[0] + (args.inputs[1] - args.inputs[2]);
   }
 };

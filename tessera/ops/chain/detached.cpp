@@ -1,5 +1,7 @@
 #include "tessera/ops/chain/detached.h"
 
+#include <c10/core/GradMode.h>
+
 namespace tessera {
 namespace {
 
@@ -55,7 +57,7 @@ class Detached final : public Op {
   void merge_statistics(MergeArgs& args) const override { op_->merge_statistics(args); }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
-    at::NoGradGuard no_gradients;
+    c10::NoGradGuard no_gradients;
     ReferenceArgs own = args;
     own.name = &name_;
     return op_->reference(own);

@@ -52,7 +52,7 @@ class PieceRun {
   }
 
   OpResult run() {
-    at::NoGradGuard no_grad;
+    c10::NoGradGuard no_grad;
     run_forward_statistics();
     for (Piece& piece : pieces_) run_forward(piece, Phase::kForward);
     for (Piece& piece : pieces_) recompute(piece);

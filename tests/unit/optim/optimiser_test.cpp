@@ -29,7 +29,7 @@ void expect_like_torch(Optimiser& ours, TorchOptions torch_options) {
 
     static_cast<TorchOptions&>(optimiser.param_groups()[0].options()).lr(rate_at(step));
     {
-      at::NoGradGuard no_autograd;
+      c10::NoGradGuard no_autograd;
       const std::vector<at::Tensor> gradients = small_gradients(graph, theirs, step);
       for (int id : {0, 2}) theirs[id].mutable_grad() = gradients[id];
     }
