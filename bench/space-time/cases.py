@@ -54,9 +54,9 @@ def doubled(image, times):
     return tuple(image)
 
 
-def cycles(levels, coarsening, relax, forward, backward):
+def cycles(levels, coarsening, relax, forward, backward, skip="no"):
     return (f"levels={levels},coarsening={coarsening},forward={forward},backward={backward},"
-            f"relax={relax}")
+            f"relax={relax},skip={skip}")
 
 
 def usual_cycles(layers, slices):
@@ -70,14 +70,16 @@ def layers_cases(workers, small):
     """(a) One chain on slices of layers; against one worker that walks it."""
     layers = 32 if small else 256
     base = Case("layers", "one worker", "none", "2x3x16x16" if small else "8x3x64x64", layers)
-    settings = {workers: [(2, layers // workers, "F", 1, 1), (2, layers // workers, "F", 2, 1),
-                          (2, layers // workers, "FCF", 1, 1), (2, layers // workers, "FCF", 2, 1),
+    slice_ = layers // workers
+    settings = {workers: [(2, slice_, "F", 1, 1, "yes"), (2, slice_, "F", 1, 1),
+                          (2, slice_, "F", 2, 1), (2, slice_, "F", 2, 2, "yes"),
+                          (2, slice_, "FCF", 1, 1), (2, slice_, "FCF", 2, 1),
                           (3, 4, "F", 1, 1), (3, 4, "F", 2, 1), (3, 4, "FCF", 2, 1),
-                          (2, layers // workers, "F", 2, 2), (2, layers // workers, "F", 3, 3),
-                          (2, 8, "F", 2, 1)]}
+                          (2, slice_, "F", 2, 2), (2, slice_, "F", 3, 3), (2, 8, "F", 2, 1)]}
     for fewer in (8, 4, 2):
         if fewer < workers:
-            settings[fewer] = [(2, layers // workers, "F", 1, 1), (2, layers // workers, "F", 2, 1)]
+            settings[fewer] = [(2, layers // fewer, "F", 1, 1, "yes"), (2, slice_, "F", 1, 1),
+                               (2, slice_, "F", 2, 1)]
     yield base
     for slices, choices in settings.items():
         for choice in dict.fromkeys(choices):
