@@ -112,6 +112,7 @@ void BucketWriter::make_bucket(size_t b) {
                              Box{{0, std::ssize(plan.parameters)}}, ElementType::kDouble);
   }
   buffers_[b] = bucket.buffer;
+  if (is_reduced(b)) reductions_.expect(plan.holders, filled);
   writer_.program.buckets.push_back(std::move(bucket));
 }
 
@@ -144,17 +145,26 @@ void BucketWriter::contributed(const Node& node) {
   }
 }
 
+bool BucketWriter::is_reduced(size_t b) const {
+  return writer_.step.options.reduce_gradients && buffers_[b] >= 0 &&
+         writer_.step.buckets[b].holders.size() > 1;
+}
+
 void BucketWriter::start_bucket(size_t b) {
   if (started_[b]) return;
   started_[b] = true;
   begin_bucket(b);
-  const Members& holders = writer_.step.buckets[b].holders;
-  if (!writer_.step.options.reduce_gradients || buffers_[b] < 0 || holders.size() == 1) return;
-  reductions_.start(bucket_channel(writer_.placed, static_cast<int>(b)), buffers_[b], holders);
+  if (is_reduced(b))
+    reductions_.start(bucket_channel(writer_.placed, static_cast<int>(b)), buffers_[b],
+                      writer_.step.buckets[b].holders);
 }
 
-void BucketWriter::ran(NodeId node, int m) {
-  reductions_.advance(writer_.placed.ranks_of_node(node, m));
+void BucketWriter::input_gradient_ran(NodeId node, int m) {
+  reductions_.input_gradient_ran(node, writer_.placed.ranks_of_node(node, m));
+}
+
+void BucketWriter::weight_gradient_ran(NodeId node, int m) {
+  reductions_.weight_gradient_ran(node, writer_.placed.ranks_of_node(node, m));
 }
 
 void BucketWriter::loss_added() {

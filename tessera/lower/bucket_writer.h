@@ -23,8 +23,9 @@ class BucketWriter {
   View gradient(ParameterId parameter);
   /// The node's weight gradients have been added, on the ranks that run it, for one micro-batch.
   void contributed(const Node& node);
-  /// A kernel that takes long has run on the ranks that run the node: reductions make a step.
-  void ran(NodeId node, int micro_batch);
+  /// Kernels of the node's backward have run on the ranks that run it: time passes for reductions.
+  void input_gradient_ran(NodeId node, int micro_batch);
+  void weight_gradient_ran(NodeId node, int micro_batch);
   /// A loss has been added for one micro-batch. All ranks want to know the sum.
   void loss_added();
   /// Ends all reductions, and updates.
@@ -32,6 +33,7 @@ class BucketWriter {
 
  private:
   bool is_here(ParameterId parameter) const;
+  bool is_reduced(size_t bucket) const;
   void derive(int derivation);
   void derive_gradients(int derivation);
   void make_bucket(size_t bucket);

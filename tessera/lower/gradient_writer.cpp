@@ -5,11 +5,6 @@
 namespace tessera {
 namespace {
 
-/// Products, which hide a round of a reduction.
-bool takes_long(const Node& node) {
-  return !node.inputs.empty() && node.op->input_access(0) == InputAccess::kDense;
-}
-
 /// The entry of a piece or need; -1 where there was none.
 BufferId& entry(std::map<int, BufferId>& buffers, int key) {
   return buffers.try_emplace(key, -1).first->second;
@@ -53,7 +48,7 @@ void GradientWriter::backward(NodeId id, int m, bool with_weights) {
   }
   finish_statistics(id, m);
   input_gradient(id, m);
-  if (takes_long(node)) buckets_.ran(id, m);
+  buckets_.input_gradient_ran(id, m);
   if (node.op->weight_gradient_from_statistics())
     weight_gradient(id, m);
   else if (with_weights)
@@ -173,7 +168,7 @@ void GradientWriter::weight_gradient(NodeId id, int m) {
           {Role::kGradWeight, static_cast<int>(i), buckets_.gradient(node.parameters[i])});
     writer_.append(std::move(run));
   }
-  if (takes_long(node)) buckets_.ran(id, m);
+  buckets_.weight_gradient_ran(id, m);
   buckets_.contributed(node);
 }
 

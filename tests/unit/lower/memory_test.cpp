@@ -27,7 +27,7 @@ TEST(Memory, UnetFallsWithTheGrid) {
   const Graph graph = build_model("unet2d", {1, 3, 1024, 1024});
   const double one = static_cast<double>(largest_peak(graph, {}));
   EXPECT_LE(largest_peak(graph, {1, {2, 2}, {}}) / one, 0.27);
-  EXPECT_LE(largest_peak(graph, {1, {4, 4}, {}}) / one, 0.076);  // each has all weights' gradients
+  EXPECT_LE(largest_peak(graph, {1, {4, 4}, {}}) / one, 0.08);  // each has all weights' gradients
 }
 
 TEST(Memory, RecomputingNormsSavesAThirdOfAUnet) {
