@@ -1,6 +1,7 @@
 #include "tessera/graph/graph.h"
 
 #include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 
@@ -13,6 +14,9 @@ namespace {
 /// The most elements that one value may have. Far beyond any memory, and small enough that sums of
 /// bytes and FLOPs over a whole graph stay inside 64 bits.
 constexpr int64_t kMaxElements = int64_t{1} << 48;
+
+/// Drawing so many numbers is worth a thread.
+constexpr int64_t kElementsOfATask = 1 << 14;
 
 bool has_legal_volume(const Shape& shape) {
   int64_t volume = 1;
@@ -36,7 +40,9 @@ at::Tensor drawn(const Shape& shape, at::ScalarType type, const Draw& draw) {
   at::Tensor tensor = at::empty(shape, type);
   AT_DISPATCH_FLOATING_TYPES(type, "initial_value", [&] {
     scalar_t* data = tensor.data_ptr<scalar_t>();
-    for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = static_cast<scalar_t>(draw(i));
+    at::parallel_for(0, tensor.numel(), kElementsOfATask, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) data[i] = static_cast<scalar_t>(draw(i));
+    });
   });
   return tensor;
 }
