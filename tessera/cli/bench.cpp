@@ -14,6 +14,7 @@
 #include "tessera/cli/config_options.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/json.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/run.h"
 
@@ -68,7 +69,7 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
   using Rank = RankMeasurement;
   nlohmann::json json{
       {"ranks", report.ranks},
-      {"dtype", dtype_name(job.real)},
+      {"dtype", number_name(job.real)},
       {"plan", nlohmann::json::parse(to_json(job.plan))},
       {"median_ms", report.median_ms},
       {"p10_ms", report.p10_ms},
@@ -113,7 +114,7 @@ double mean_transfer_ms(const BenchReport& report) {
 void print_table(const BenchReport& report, const Job& job, const Options& options,
                  const Baseline& baseline) {
   print_out("{} on {} ({}), {}, {} each\n", job.model.name, counted(report.ranks, "worker"),
-            to_string(job.plan), dtype_name(job.real), counted(job.launch.threads, "thread"));
+            to_string(job.plan), number_name(job.real), counted(job.launch.threads, "thread"));
   print_out("step {:.1f} ms (median of {}; p10 {:.1f}, p90 {:.1f})\n", report.median_ms,
             options.iterations, report.p10_ms, report.p90_ms);
   if (baseline.median_ms > 0)

@@ -21,6 +21,9 @@
 namespace tessera::cli {
 namespace inspect_command {
 
+const std::map<std::string, at::ScalarType> kNumbers{
+    {"float32", at::kFloat}, {"float64", at::kDouble}, {"bf16", at::kBFloat16}};
+
 struct Options {
   ModelSource source;
   std::string dtype = "float32";
@@ -82,8 +85,7 @@ void print_json(const Options& options, const Graph& graph, const GraphProfile& 
 
 int run(const Options& options) {
   const Graph graph = load_model(options.source).graph;
-  const GraphProfile profiled =
-      profile(graph, options.dtype == "float64" ? at::kDouble : at::kFloat);
+  const GraphProfile profiled = profile(graph, kNumbers.at(options.dtype));
   write_drawings(options, graph, profiled);
   const TableOptions table{sort_by(options.sort), options.max_operators};
   if (options.json) {
@@ -108,9 +110,9 @@ void add_options(CLI::App& command, Options* options) {
                   "own)")
       ->group("Model");
   command.add_flag("--trust-model", options->source.trusted, config_key("--trust-model").help);
-  command.add_option("--dtype", options->dtype, "float32 or float64: the size of a number")
+  command.add_option("--dtype", options->dtype, "float32, float64 or bf16: the size of a number")
       ->capture_default_str()
-      ->check(CLI::IsMember({"float32", "float64"}))
+      ->check(CLI::IsMember({"float32", "float64", "bf16"}))
       ->group("Model");
   command
       .add_option("--sort", options->sort,

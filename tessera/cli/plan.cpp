@@ -15,6 +15,7 @@
 #include "tessera/cli/stage_picture.h"
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/json.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/job/forecast.h"
 #include "tessera/lower/cost_model.h"
 #include "tessera/lower/halo_report.h"
@@ -51,7 +52,7 @@ void print_json(const Job& job, const Forecast& forecast) {
   const std::vector<Rank>& ranks = forecast.ranks;
   const nlohmann::json json{
       {"ranks", ranks.size()},
-      {"dtype", dtype_name(job.real)},
+      {"dtype", number_name(job.real)},
       {"plan", nlohmann::json::parse(to_json(job.plan))},
       {"peak_value_bytes", per_rank(ranks, [](const Rank& r) { return r.peak_value_bytes; })},
       {"arena_bytes", per_rank(ranks, [](const Rank& r) { return r.arena_bytes; })},
@@ -100,7 +101,7 @@ void print_table(const Job& job, const Forecast& forecast) {
   const ValueType& input = job.graph().type(job.graph().inputs()[0]);
   print_out("{} on {} ({}), input {}, {}\n\n", job.model.name,
             counted(std::ssize(forecast.ranks), "worker"), to_string(job.plan), to_string(input),
-            dtype_name(job.real));
+            number_name(job.real));
   if (job.plan.num_stages() > 1)
     print_stages(job);
   else if (job.plan.num_ranks() <= kMostRanksProved)

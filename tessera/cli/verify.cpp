@@ -13,6 +13,7 @@
 #include "tessera/cli/config_options.h"
 #include "tessera/data/array_reader.h"
 #include "tessera/files/json.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/job/run.h"
 
 namespace tessera::cli {
@@ -80,7 +81,7 @@ nlohmann::json judgement(const VerifyReport& report) {
 
 void print_json(const VerifyReport& report, const Job& job) {
   nlohmann::json json{{"ranks", report.ranks},
-                      {"dtype", dtype_name(job.real)},
+                      {"dtype", number_name(job.real)},
                       {"plan", nlohmann::json::parse(to_json(job.plan))},
                       {"loss_rel", number(report.loss_rel)},
                       {"output_rel", number(report.output_rel)},
@@ -123,20 +124,22 @@ void print_solve_error(const VerifyReport& report) {
       loss, output, gradient);
 }
 
-const char* verdict(const VerifyReport& report) {
+const char* verdict(const VerifyReport& report, at::ScalarType real) {
   if (report.undecided)
     return "UNDECIDED: rounding alone moves these numbers so far that an error would be hidden; "
            "use "
            "fewer steps, or a larger batch or input";
   if (!report.ok) return "FAILED: the numbers differ";
+  if (is_narrow(real)) return "OK: as near to float32 as values of type bf16 can be";
   return report.sensitivities.empty() ? "OK: the same numbers"
                                       : "OK: the same numbers, but for rounding, which grows in "
                                         "this network";
 }
 
 void print_table(const VerifyReport& report, const Job& job, const Options& options) {
-  print_out("{} on {} ({}) against one, {}, {} of {}\n", job.model.name,
-            counted(report.ranks, "worker"), to_string(job.plan), dtype_name(job.real),
+  print_out("{} on {} ({}) against one{}, {}, {} of {}\n", job.model.name,
+            counted(report.ranks, "worker"), to_string(job.plan),
+            is_narrow(job.real) ? " in float32" : "", number_name(job.real),
             counted(options.steps, "step"), options.optimiser);
   const auto row = [](const char* what, double value) {
     print_out("  {:<22} {:.2e}\n", what, value);
@@ -155,7 +158,7 @@ void print_table(const VerifyReport& report, const Job& job, const Options& opti
   print_solve_error(report);
   print_conditioning(report);
   if (!report.ok) print_out("  beyond its limit: {}\n", report.failure);
-  print_out("{}\n", verdict(report));
+  print_out("{}\n", verdict(report, job.real));
 }
 
 /// The batch of the user's files, in the order of the graph's inputs.
@@ -181,7 +184,7 @@ std::vector<at::Tensor> read_inputs(const Options& options, const Job& job) {
       throw_error<InvalidInput>("[{}] holds {}, the model's {} is {}", files[i], to_string(held),
                                 job.graph().value(inputs[i]).name, to_string(type.shape()));
     tensors.push_back(
-        at::empty(type.shape(), type.element == Element::kIndex ? at::kLong : job.real));
+        at::empty(type.shape(), type.element == Element::kIndex ? at::kLong : wide(job.real)));
     array.read(Box::whole(held), tensors.back().view(held));
   }
   return tensors;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tessera/graph/number_type.h"
+
 namespace tessera {
 namespace {
 
@@ -28,9 +30,14 @@ Prefetch::Prefetch(const BatchLoader& loader, const std::vector<BatchBox>& reque
       batch_(options.first_batch) {
   // Here and not on the thread: the caller must learn of a failed allocation.
   for (const BatchBox& request : requests_)
-    boxes_.push_back(
-        at::empty(request.box.shape(), loader_.is_real(request.field) ? options_.real : at::kLong));
+    boxes_.push_back(at::empty(request.box.shape(), type_of(request.field)));
   thread_ = std::thread([this] { work(); });
+}
+
+/// As a step has them.
+at::ScalarType Prefetch::type_of(Field field) const {
+  if (!loader_.is_real(field)) return at::kLong;
+  return field == Field::kTargets ? wide(options_.real) : options_.real;
 }
 
 Prefetch::~Prefetch() {

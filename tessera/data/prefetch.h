@@ -51,6 +51,7 @@ class Prefetch {
   /// Waits for a box that is prefetched or will be; false where it is not.
   bool wait_for(size_t slot, int64_t batch);
   size_t slot_of(const BatchBox& request) const;
+  at::ScalarType type_of(Field field) const;
   /// Lets the thread load this batch next, whatever it is at.
   void turn_to(int64_t batch);
 

@@ -162,6 +162,9 @@ class Op {
   /// Whether its parameters get a gradient from it: a copy of another node's operator may read that
   /// node's weights and leave their gradient to it.
   virtual bool trains_parameters() const { return true; }
+  /// Whether its kernels of this phase read and write values that are narrow (number_type.h); else
+  /// they get copies in float32.
+  virtual bool takes_narrow(Phase) const { return false; }
   /// Whether forward gives zeros, whatever it reads: a step never runs it, and stores no zeros.
   virtual bool gives_zeros() const { return false; }
   virtual Saved saved(const Box& /*out*/, const NodeTypes&) const { return {}; }

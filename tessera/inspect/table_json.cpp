@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "tessera/graph/number_type.h"
 #include "tessera/inspect/table.h"
 
 namespace tessera {
@@ -58,7 +59,7 @@ std::string to_json(const GraphProfile& profile, const TableOptions& options) {
   for (size_t i : select_operators(profile, options))
     operators.push_back(operator_json(profile.operators[i]));
   for (const KindProfile& kind : profile.kinds) kinds[kind.kind] = kind_json(kind);
-  const Json json{{"dtype", profile.real == at::kDouble ? "float64" : "float32"},
+  const Json json{{"dtype", number_name(profile.real)},
                   {"operators", operators},
                   {"kinds", kinds},
                   {"totals",

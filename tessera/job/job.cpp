@@ -1,8 +1,10 @@
 #include "tessera/job/job.h"
 
+#include "tessera/base/cpu.h"
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/config/train_config.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/import/import.h"
 #include "tessera/job/choose_plan.h"
 #include "tessera/lower/micro_batch_norm.h"
@@ -15,7 +17,13 @@ namespace {
 at::ScalarType parse_dtype(const std::string& name) {
   if (name == "float32") return at::kFloat;
   if (name == "float64") return at::kDouble;
-  throw_error<InvalidInput>("[--dtype] {} is not supported; use float32 or float64", name);
+  if (name != "bf16")
+    throw_error<InvalidInput>("[--dtype] {} is not supported; use float32, float64 or bf16", name);
+  if (!cpu_has_bf16())
+    throw_error<Unsupported>(
+        "[--dtype] this CPU does not multiply numbers of type bf16: it lacks AVX512-BF16; use "
+        "float32");
+  return at::kBFloat16;
 }
 
 /// The input with the batch that --batch gives.
@@ -56,7 +64,5 @@ Job make_job(Graph graph) {
   job.model.graph = std::move(graph);
   return job;
 }
-
-std::string dtype_name(at::ScalarType real) { return real == at::kDouble ? "float64" : "float32"; }
 
 }  // namespace tessera

@@ -39,7 +39,4 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise = at::kFloat);
 /// A job for a graph that has its losses. The plan is to be set, or stays one rank.
 Job make_job(Graph graph);
 
-/// "float32" or "float64".
-std::string dtype_name(at::ScalarType real);
-
 }  // namespace tessera

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/standard_streams.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/import/import.h"
 #include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
@@ -101,7 +102,7 @@ Job resolve_training(const TrainConfig& config) {
 TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<const Dataset> data) {
   TrainConfig of_job = config;
   of_job.seed = job.seed;
-  of_job.dtype = dtype_name(job.real);
+  of_job.dtype = number_name(job.real);
   // As they are, however they were given: two starts of a run are compared by them.
   const Shape input = job.graph().type(job.graph().inputs()[0]).shape();
   of_job.input = to_string(input);

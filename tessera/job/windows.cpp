@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/free_memory.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/job/forecast.h"
 
 namespace tessera {
@@ -216,7 +217,7 @@ int64_t bytes_besides_values(const Lowering& lowering, at::ScalarType real) {
                                     largest_piece(node.output, kChannelBlock));
   const ValueId output = graph.outputs()[0];
   const int64_t pixels = largest_piece(output, 1) / graph.type(output).channels();
-  return copied * static_cast<int64_t>(c10::elementSize(real)) +
+  return copied * static_cast<int64_t>(c10::elementSize(wide(real))) +
          pixels * static_cast<int64_t>(sizeof(int64_t));
 }
 

@@ -62,7 +62,7 @@ void BucketWriter::derive(int d) {
   if (!derive.trains) return;
   const Parameter& parameter = writer_.graph.parameters()[derivation.result];
   const BufferId gradient = writer_.add_buffer(parameter.name + " gradient", BufferKind::kGradient,
-                                               Box{{0, parameter.numel()}});
+                                               Box{{0, parameter.numel()}}, ElementType::kWide);
   writer_.fill(gradient);
   gradient_of_derived_[derivation.result] = writer_.whole(gradient);
 }
@@ -97,7 +97,8 @@ void BucketWriter::make_bucket(size_t b) {
   const Box box{{0, filled}};
   bucket.buffer = writer_.add_buffer(
       fmt::format("bucket {}", b),
-      options.accumulates() ? BufferKind::kAccumulatedBucket : BufferKind::kBucket, box);
+      options.accumulates() ? BufferKind::kAccumulatedBucket : BufferKind::kBucket, box,
+      ElementType::kWide);
   for (size_t i = 0; i < plan.parameters.size(); ++i) {
     const int64_t end = i + 1 < plan.parameters.size() ? bucket.offsets[i + 1] : filled;
     gradient_of_[plan.parameters[i]] = {bucket.buffer, Box{{bucket.offsets[i], end}}};
@@ -105,7 +106,8 @@ void BucketWriter::make_bucket(size_t b) {
   if (options.step == StepKind::kTrain) {
     for (int copy = 0; copy < options.optimiser.copies; ++copy)
       bucket.state.push_back(writer_.add_buffer(fmt::format("bucket {} state {}", b, copy),
-                                                BufferKind::kOptimiserState, box));
+                                                BufferKind::kOptimiserState, box,
+                                                ElementType::kWide));
     if (options.optimiser.counters)
       bucket.counters =
           writer_.add_buffer(fmt::format("bucket {} steps", b), BufferKind::kOptimiserState,
@@ -128,8 +130,9 @@ View BucketWriter::gradient(ParameterId id) {
   for (const auto* gradients : {&gradient_of_, &gradient_of_derived_})
     if (const auto found = gradients->find(id); found != gradients->end()) return found->second;
   const Parameter& parameter = writer_.graph.parameters()[id];
-  const BufferId unused = writer_.add_buffer(parameter.name + " unused gradient",
-                                             BufferKind::kScratch, Box{{0, parameter.numel()}});
+  const BufferId unused =
+      writer_.add_buffer(parameter.name + " unused gradient", BufferKind::kScratch,
+                         Box{{0, parameter.numel()}}, ElementType::kWide);
   writer_.fill(unused);
   return writer_.whole(unused);
 }

@@ -1,11 +1,13 @@
 #include "tessera/lower/lower.h"
 
 #include "tessera/base/slow_work.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/lower/checker.h"
 #include "tessera/lower/emitter.h"
 #include "tessera/lower/memory.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite.h"
+#include "tessera/lower/widen.h"
 #include "tessera/lower/workload.h"
 
 namespace tessera {
@@ -15,6 +17,7 @@ Lowering::Lowering(const Graph& graph, const Plan& plan, const LowerOptions& opt
 
 Program Lowering::program(int rank) const {
   Program program = Emitter(step_, rank).emit();
+  if (is_narrow(step_.options.real)) widen(graph(), &program);
   insert_allocations(&program);
   check_program(program);
   return program;

@@ -7,6 +7,7 @@
 //   schedule  the order of the tasks                                         (schedule.h)
 //   view      what one rank has to do with it, and its moves                 (rank_view.h)
 //   emit      forward, backward, transfers, reductions, update, in order     (emitter.h)
+//   widen     copies in float32 for kernels that need them, where values are narrow  (widen.h)
 //   memory    Alloc and Free                                                 (memory.h)
 //   check     proves order, liveness and termination                         (checker.h)
 //

@@ -1,12 +1,15 @@
 #include "tessera/lower/program.h"
 
 #include "tessera/base/error.h"
+#include "tessera/graph/number_type.h"
 
 namespace tessera {
 int64_t element_bytes(ElementType element, at::ScalarType real) {
   switch (element) {
     case ElementType::kReal:
       return static_cast<int64_t>(c10::elementSize(real));
+    case ElementType::kWide:
+      return static_cast<int64_t>(c10::elementSize(wide(real)));
     case ElementType::kIndex:
     case ElementType::kDouble:
       return 8;

@@ -40,7 +40,14 @@ enum class BufferKind {
 /// Whether it is there before the step and after it; what comes and goes has Alloc and Free.
 inline bool is_permanent(BufferKind kind) { return kind >= BufferKind::kWeight; }
 
-enum class ElementType { kReal, kIndex, kDouble, kByte, kInt };
+enum class ElementType {
+  kReal,  // of the run
+  kWide,  // the same, or float32 where the run's is narrow (graph/number_type.h)
+  kIndex,
+  kDouble,
+  kByte,
+  kInt
+};
 
 /// Which memory a buffer lies in.
 enum class Tier { kDevice, kHost, kFile };

@@ -1,5 +1,7 @@
 #include "tessera/lower/program_writer.h"
 
+#include "tessera/graph/number_type.h"
+
 namespace tessera {
 
 ProgramWriter::ProgramWriter(const StepPlan& step_plan, int rank)
@@ -9,7 +11,8 @@ ProgramWriter::ProgramWriter(const StepPlan& step_plan, int rank)
   for (ParameterId id = 0; id < static_cast<ParameterId>(step.holders.size()); ++id) {
     if (!holds(step.holders[id], rank)) continue;
     const Parameter& parameter = graph.parameters()[id];
-    weight_of_[id] = add_buffer(parameter.name, BufferKind::kWeight, Box::whole(parameter.shape));
+    weight_of_[id] = add_buffer(parameter.name, BufferKind::kWeight, Box::whole(parameter.shape),
+                                ElementType::kWide);
     program.parameters.push_back(id);
     program.weights.push_back(weight_of_[id]);
   }
@@ -37,7 +40,8 @@ Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box) 
     run.arguments.push_back({Role::kWeight, static_cast<int>(i), weight(node.parameters[i])});
   for (size_t i = 0; i < node.buffers.size(); ++i)
     run.arguments.push_back({Role::kRunning, static_cast<int>(i), weight(node.buffers[i])});
-  const ScratchBytes wish = node.op->scratch_bytes(phase, run.box, node.types, step.options.real);
+  const ScratchBytes wish =
+      node.op->scratch_bytes(phase, run.box, node.types, wide(step.options.real));
   if (const int64_t bytes = wish.within(step.scratch_bytes); bytes > 0) {
     const BufferId scratch = add_buffer(node.name + " scratch", BufferKind::kScratch,
                                         Box{{0, bytes}}, ElementType::kByte);
@@ -55,7 +59,8 @@ void ProgramWriter::add_merged_statistics(NodeId id, int piece,
 }
 
 ElementType ProgramWriter::element_of(ValueId value) const {
-  return graph.type(value).element == Element::kIndex ? ElementType::kIndex : ElementType::kReal;
+  if (graph.type(value).element == Element::kIndex) return ElementType::kIndex;
+  return step.stays_wide[value] ? ElementType::kWide : ElementType::kReal;
 }
 
 }  // namespace tessera

@@ -42,6 +42,17 @@ void check_micro_batches(const Graph& graph, const Plan& plan, const EarlyPart& 
         graph.node(early.late_loss).name, to_string(plan.schedule));
 }
 
+/// Outputs, which people and losses read, targets, and partial sums.
+std::vector<bool> find_wide_values(const Graph& graph) {
+  std::vector<bool> wide(graph.values().size(), false);
+  for (ValueId output : graph.outputs()) wide[output] = true;
+  for (ValueId input : graph.inputs()) wide[input] = wide[input] || is_target(graph, input);
+  for (size_t value = 0; value < wide.size(); ++value)
+    for (const Axis& axis : graph.values()[value].type.axes)
+      if (axis.kind == AxisKind::kPart) wide[value] = true;
+  return wide;
+}
+
 Pipeline pipeline_of(const PlacedGraph& placed, const BackwardValues& backward, StepKind step) {
   Pipeline pipeline;
   pipeline.num_stages = placed.plan.num_stages();
@@ -125,6 +136,7 @@ StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions
       rewrite(graph, trains ? plan : without_multigrid(plan), options.without_rewrites), plan);
   step.early = find_early_part(step.graph(), plan.micro_batches);
   check_micro_batches(step.graph(), plan, step.early, options.step);
+  step.stays_wide = find_wide_values(step.graph());
   step.backward = analyse_backward(step.graph(), options);
   step.holders = parameter_holders(step.placed);
   step.buckets = plan_buckets(step.graph(), step.holders, options.bucket_elements);

@@ -15,8 +15,9 @@ namespace tessera {
 
 struct StepPlan {
   LowerOptions options;
-  int64_t scratch_bytes = 0;  // as the plan says
-  PlacedGraph placed;  // of the rewritten graph
+  int64_t scratch_bytes = 0;     // as the plan says
+  PlacedGraph placed;            // of the rewritten graph
+  std::vector<bool> stays_wide;  // per value: float32 where others are narrower
   BackwardValues backward;
   EarlyPart early;
   std::vector<Members> holders;  // per parameter: the ranks that use it

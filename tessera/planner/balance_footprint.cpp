@@ -88,7 +88,7 @@ void Footprint::add_parameters(const LoweredStages& lowered, const Plan& plan,
   for (const Bucket& bucket : program.buckets)
     if (!is_permanent(program.buffers[bucket.buffer].kind))
       bytes_of_bucket_[bucket.buffer].assign(num_units_, 0);
-  const int64_t real_bytes = element_bytes(ElementType::kReal, options.real);
+  const int64_t real_bytes = element_bytes(ElementType::kWide, options.real);
   for (size_t id = 0; id < unit_of_node.size(); ++id)
     for (const auto* ids :
          {&lowered.graph.nodes()[id].parameters, &lowered.graph.nodes()[id].buffers})

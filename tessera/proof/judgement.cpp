@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/number_type.h"
 
 namespace tessera {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr double kFactor = 20;
 
 double highest_limit(const VerifyOptions& options) {
+  if (is_narrow(options.real)) return 0.5;
   return options.real == at::kDouble ? 1e-4 : 1e-2;
 }
 
@@ -116,6 +118,10 @@ void note(const Conditioning& measured, TensorKind kind, const VerifyOptions& op
 
 double fixed_limit(TensorKind kind, const VerifyOptions& options) {
   if (options.real == at::kDouble) return options.optimiser == OptimiserKind::kAdamW ? 1e-8 : 1e-10;
+  if (is_narrow(options.real)) {
+    if (kind == TensorKind::kLoss) return 1e-2;
+    return kind == TensorKind::kOutput ? 5e-2 : INFINITY;
+  }
   if (kind == TensorKind::kLoss) return 1e-5;
   return kind == TensorKind::kOutput ? 1e-4 : INFINITY;
 }

@@ -9,6 +9,7 @@
 #include "tessera/base/random.h"
 #include "tessera/data/noise.h"
 #include "tessera/graph/gradient_flow.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/graph/reference.h"
 #include "tessera/lower/multigrid.h"
 
@@ -27,8 +28,25 @@ void move_numbers(const RandomKey& key, Real* numbers, int64_t count) {
   }
 }
 
-void move_by_one_rounding(const RandomKey& key, const at::Tensor& tensor) {
+/// Narrow numbers have 8 significant bits.
+void move_narrow_numbers(const RandomKey& key, const at::Tensor& numbers) {
+  const at::Tensor moved = numbers.to(at::kBFloat16);
+  auto* bits = reinterpret_cast<uint16_t*>(moved.data_ptr<at::BFloat16>());
+  for (int64_t i = 0; i < moved.numel(); ++i) {
+    const uint16_t size = bits[i] & 0x7fff;
+    const bool up = (key.bits(i / 64) >> (i % 64)) & 1;
+    if (size > 1 && size < 0x7f7f && size != 0x3f80) bits[i] += up ? 1 : -1;
+  }
+  numbers.copy_(moved);
+}
+
+void move_by_one_rounding(const RandomKey& key, const at::Tensor& tensor, at::ScalarType real) {
   const at::Tensor dense = tensor.contiguous();
+  if (is_narrow(real)) {
+    move_narrow_numbers(key, dense);
+    if (!dense.is_same(tensor)) tensor.copy_(dense);
+    return;
+  }
   if (dense.scalar_type() == at::kDouble)
     move_numbers(key, dense.data_ptr<double>(), dense.numel());
   if (dense.scalar_type() == at::kFloat) move_numbers(key, dense.data_ptr<float>(), dense.numel());
@@ -84,9 +102,9 @@ Oracle::Oracle(const Graph& graph, const VerifyOptions& options,
       rounding_(rounding),
       optimiser_(optimiser_of(options)) {
   for (const Parameter& parameter : graph.parameters()) {
-    parameters_.push_back(initial_value(parameter, options.seed, options.real).contiguous());
-    if (rounding && parameter.role != ParameterRole::kBuffer)
-      move_by_one_rounding(rounding->with(parameter.name), parameters_.back());
+    parameters_.push_back(initial_value(parameter, options.seed, wide(options.real)).contiguous());
+    if (rounding && !is_narrow(options.real) && parameter.role != ParameterRole::kBuffer)
+      move_by_one_rounding(rounding->with(parameter.name), parameters_.back(), options.real);
   }
 }
 
@@ -96,10 +114,11 @@ std::vector<at::Tensor> Oracle::inputs(int64_t step) const {
   for (ValueId input : graph_.inputs()) {
     const Shape shape = graph_.type(input).shape();
     const bool is_real = graph_.type(input).element == Element::kReal;
-    inputs.push_back(at::empty(shape, is_real ? options_.real : at::kLong));
+    inputs.push_back(at::empty(shape, is_real ? wide(options_.real) : at::kLong));
     load_input(graph_, input, options_, step, Box::whole(shape), inputs.back());
     if (rounding_ && is_real && has_gradient[input])
-      move_by_one_rounding(rounding_->with(step).with(graph_.value(input).name), inputs.back());
+      move_by_one_rounding(rounding_->with(step).with(graph_.value(input).name), inputs.back(),
+                           options_.real);
   }
   return inputs;
 }
@@ -120,7 +139,7 @@ StepTensors Oracle::step(int64_t step) {
   WriteValue move_value;
   if (rounding_)
     move_value = [&](const Node& node, const at::Tensor& value) {
-      move_by_one_rounding(rounding_->with(step).with(node.name), value);
+      move_by_one_rounding(rounding_->with(step).with(node.name), value, options_.real);
     };
   ReferenceResult result =
       run_reference(graph_, inputs(step), parameters_, options_.seed, step, move_value);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tessera/graph/number_type.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/proof/oracle.h"
 
@@ -26,7 +27,8 @@ int64_t workspace_bytes(const Node& node, at::ScalarType real) {
 }  // namespace
 
 OracleBytes oracle_bytes(const Graph& graph, const VerifyOptions& options) {
-  const auto each = static_cast<int64_t>(at::elementSize(options.real));
+  const at::ScalarType real = wide(options.real);
+  const auto each = static_cast<int64_t>(at::elementSize(real));
   int64_t all = 0, trainable = 0;
   for (const Parameter& parameter : graph.parameters()) {
     all += each * parameter.numel();
@@ -36,10 +38,10 @@ OracleBytes oracle_bytes(const Graph& graph, const VerifyOptions& options) {
   bytes.weights = all + trainable * (1 + optimiser_of(options)->state_copies());
   bytes.kept = (options.keep_gradients ? trainable : 0) + (options.keep_parameters ? all : 0);
   const Graph solved = solve_by_multigrid(graph, options.plan);
-  for (const Value& value : solved.values()) bytes.values += bytes_of(value.type, options.real);
+  for (const Value& value : solved.values()) bytes.values += bytes_of(value.type, real);
   int64_t workspace = 0;
   for (const Node& node : solved.nodes())
-    workspace = std::max(workspace, workspace_bytes(node, options.real));
+    workspace = std::max(workspace, workspace_bytes(node, real));
   bytes.values += workspace;
   return bytes;
 }

@@ -5,6 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/outstanding.h"
 #include "tessera/graph/gradient_flow.h"
+#include "tessera/graph/number_type.h"
 
 namespace tessera {
 namespace {
@@ -61,7 +62,10 @@ std::vector<Operand> own_pieces(RankSession& session, const std::vector<Result>&
                                 ValueId id) {
   std::vector<Operand> pieces;
   for (const Result& result : results)
-    if (result.value == id) pieces.push_back({session.executor().result(result), result.view.box});
+    if (result.value == id) {
+      const at::Tensor piece = session.executor().result(result);
+      pieces.push_back({piece.to(wide(piece.scalar_type())), result.view.box});
+    }
   return pieces;
 }
 

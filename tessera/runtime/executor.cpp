@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/kernels/optimise.h"
 #include "tessera/lower/lower.h"
 #include "tessera/runtime/messages_agree.h"
@@ -134,6 +135,8 @@ at::ScalarType Executor::scalar_type(ElementType element) const {
   switch (element) {
     case ElementType::kReal:
       return options_.real;
+    case ElementType::kWide:
+      return wide(options_.real);
     case ElementType::kIndex:
       return at::kLong;
     case ElementType::kDouble:
@@ -147,7 +150,7 @@ at::ScalarType Executor::scalar_type(ElementType element) const {
 }
 
 at::Tensor Executor::view(const View& view) const {
-  if (view.buffer < 0) return at::empty(view.box.shape(), options_.real);
+  if (view.buffer < 0) return at::empty(view.box.shape(), wide(options_.real));
   return Operand{tensors_[view.buffer], program_.buffers[view.buffer].box}.view(view.box);
 }
 

@@ -1,14 +1,16 @@
 #include "tessera/runtime/parameter_store.h"
 
+#include "tessera/graph/number_type.h"
+
 namespace tessera {
 
 ParameterStore::ParameterStore(const Graph& graph, const std::vector<ParameterId>& held,
                                uint64_t seed, at::ScalarType real)
-    : real_(real),
+    : type_(wide(real)),
       values_(graph.parameters().size()),
       gradients_(graph.parameters().size()),
       states_(graph.parameters().size()) {
-  for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed, real);
+  for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed, type_);
 }
 
 void ParameterStore::make_buckets(const Program& program) {
@@ -17,7 +19,7 @@ void ParameterStore::make_buckets(const Program& program) {
     const Bucket& bucket = program.buckets[b];
     Stored& stored = buckets_[b];
     if (is_permanent(program.buffers[bucket.buffer].kind) && !stored.gradients.defined())
-      stored.gradients = at::zeros({numel(bucket)}, real_);
+      stored.gradients = at::zeros({numel(bucket)}, type_);
     if (stored.state.empty() && !stored.counters.defined()) make_state(bucket, &stored);
   }
 }
@@ -41,7 +43,7 @@ void ParameterStore::show_gradients(const std::vector<Bucket>& buckets,
 
 void ParameterStore::make_state(const Bucket& bucket, Stored* stored) {
   for (size_t copy = 0; copy < bucket.state.size(); ++copy) {
-    stored->state.push_back(at::zeros({numel(bucket)}, real_));
+    stored->state.push_back(at::zeros({numel(bucket)}, type_));
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const at::Tensor& value = values_[bucket.parameters[i]];
       states_[bucket.parameters[i]].push_back(

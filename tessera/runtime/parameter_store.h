@@ -14,7 +14,7 @@ namespace tessera {
 
 class ParameterStore {
  public:
-  /// Initial values by (seed, name): the same on every rank that holds them.
+  /// Initial values by (seed, name): the same on every rank that holds them. `real` is the run's.
   ParameterStore(const Graph& graph, const std::vector<ParameterId>& held, uint64_t seed,
                  at::ScalarType real);
 
@@ -52,7 +52,7 @@ class ParameterStore {
   int64_t numel(const Bucket& bucket) const;
   void make_state(const Bucket& bucket, Stored* stored);
 
-  at::ScalarType real_;
+  at::ScalarType type_;
   std::vector<at::Tensor> values_;
   std::vector<at::Tensor> gradients_;
   std::vector<std::vector<at::Tensor>> states_;

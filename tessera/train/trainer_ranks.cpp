@@ -1,6 +1,7 @@
 #include <map>
 #include <numeric>
 
+#include "tessera/graph/number_type.h"
 #include "tessera/train/collect.h"
 #include "tessera/train/trainer.h"
 
@@ -14,7 +15,7 @@ std::vector<at::Tensor> Trainer::whole(const std::vector<at::Tensor>& own,
                                        const std::vector<ParameterId>& ids) {
   std::vector<HeldTensor> tensors;
   for (ParameterId id : ids)
-    tensors.push_back({holders()[id], job_.graph.parameters()[id].shape, job_.real, own[id]});
+    tensors.push_back({holders()[id], job_.graph.parameters()[id].shape, wide(job_.real), own[id]});
   const std::vector<at::Tensor> collected = collect_on_first(*transport_, tensors);
   if (!is_first()) return {};
   std::vector<at::Tensor> all(own.size());
@@ -42,7 +43,7 @@ NamedTensors Trainer::whole_optimiser_state() {
   // A rank without trainable parameters cannot tell by itself whether there is a state.
   if (sum_over_ranks(own.empty() ? 0 : 1) == 0) return {};
   const std::map<std::string, at::Tensor> own_by_name(own.begin(), own.end());
-  const std::vector<StateTensor> layout = optimiser_->state_layout(job_.graph, job_.real);
+  const std::vector<StateTensor> layout = optimiser_->state_layout(job_.graph, wide(job_.real));
   std::vector<HeldTensor> tensors;
   for (const StateTensor& each : layout) {
     const auto found = own_by_name.find(each.name);

@@ -55,6 +55,19 @@ TEST(Cli, VerifyTakesFloat32AndAdamw) {
             0);
 }
 
+/// With a CPU that has it, or pretends to lack it.
+TEST(Cli, RunsBf16WhereTheCpuMultipliesIt) {
+  const std::string command =
+      "verify cnn2d:base=2,depth=2 --input 2x3x24x20 --space 2x1 --dtype bf16";
+  const Outcome outcome = tessera(command);
+  EXPECT_TRUE(outcome.exit_code == 0 || outcome.err.find("AVX512-BF16") != std::string::npos);
+  setenv("TESSERA_CPU_WITHOUT_BF16", "1", 1);
+  const Outcome elsewhere = tessera(command);
+  unsetenv("TESSERA_CPU_WITHOUT_BF16");
+  EXPECT_EQ(elsewhere.exit_code, 2);
+  EXPECT_NE(elsewhere.err.find("AVX512-BF16; use float32"), std::string::npos) << elsewhere.err;
+}
+
 TEST(Cli, PlanAndBenchAgreeToTheByte) {
   const std::string job =
       " unet2d:base=4,depth=3 --input 2x3x40x36 --replicas 2 --space 2x1 --json ";

@@ -1,4 +1,5 @@
 #include "tessera/job/job.h"
+#include "tessera/graph/number_type.h"
 
 #include <gtest/gtest.h>
 
@@ -138,7 +139,7 @@ TEST(MakeJob, IsTheGraphOnOneRank) {
   EXPECT_EQ(job.plan, Plan());
   EXPECT_EQ(job.plan.num_ranks(), 1);
   EXPECT_EQ(job.memory_limit, std::nullopt);
-  EXPECT_EQ(dtype_name(job.real), "float32");
+  EXPECT_EQ(number_name(job.real), "float32");
 }
 
 }  // namespace
