@@ -41,7 +41,13 @@ struct ConvolutionShape {
   ConvolutionMethod method = ConvolutionMethod::kAuto;
 };
 
-/// What sums over windows ask for, either way. With less they read their images more than once.
+/// Whether images may be of type bf16: their numbers are multiplied as they are, with weights that
+/// are rounded to bf16 on the way, and sums are float32. Weights, their gradients and biases lie in
+/// float32.
+bool multiplies_bf16(const ConvolutionShape& shape);
+
+/// What sums over windows ask for, either way. `type` is that of the images. With less they read
+/// their images more than once.
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type);
 

@@ -187,7 +187,7 @@ void GradientWriter::make_grad_output_dense(NodeId id, int m) {
     const View view = grad_output(id, piece);
     if (writer_.buffer(view.buffer).box == view.box) continue;
     const BufferId dense = writer_.add_buffer(node.name + " dense gradient", BufferKind::kGradient,
-                                              view.box, writer_.element_of(node.output));
+                                              view.box, writer_.element_of_gradient(node.output));
     writer_.append(Copy{view, {dense, view.box}, Combine::kStore});
     dense_grad_outputs_[{id, piece}] = dense;
   }
@@ -213,13 +213,14 @@ View GradientWriter::target(NodeId id, int input, int piece) {
   const std::string name = writer_.graph.value(value).name + " gradient";
   if (*shared >= 0)
     return {writer_.add_buffer(name + " part", BufferKind::kGradient, needed,
-                               writer_.element_of(value)),
+                               writer_.element_of_gradient(value)),
             needed};
   const ValuePlan& plan = writer_.placed.values[value];
   const int group = writer_.placed.group_of(id, input);
   const Box& box = group >= 0 ? plan.groups[group].needs[piece].box
                               : plan.layout.piece(writer_.placed.home_piece(id, input, piece)).box;
-  *shared = writer_.add_buffer(name, BufferKind::kGradient, box, writer_.element_of(value));
+  *shared =
+      writer_.add_buffer(name, BufferKind::kGradient, box, writer_.element_of_gradient(value));
   if (!(needed == box)) writer_.fill(*shared);
   return {*shared, needed};
 }
@@ -278,8 +279,8 @@ void GradientWriter::start_adjoint(ValueId value, int g, int m) {
         return View{-1, move.box};
       },
       &exchange.only_move);
-  exchanges_.add_strips(writer_.graph.value(value).name + " gradient", writer_.element_of(value),
-                        &exchange);
+  exchanges_.add_strips(writer_.graph.value(value).name + " gradient",
+                        writer_.element_of_gradient(value), &exchange);
   const bool owns = writer_.here.owns(value, m);
   exchanges_.start(writer_.placed.values[value].groups[g].channel_of(m) + 1, exchange, owns);
   if (exchange.idle() || !owns) return;
@@ -327,7 +328,7 @@ BufferId GradientWriter::home(ValueId value, int piece) {
   if (own >= 0) return own;
   own = writer_.add_buffer(writer_.graph.value(value).name + " gradient", BufferKind::kGradient,
                            writer_.placed.values[value].layout.piece(piece).box,
-                           writer_.element_of(value));
+                           writer_.element_of_gradient(value));
   writer_.fill(own);
   return own;
 }

@@ -1,5 +1,7 @@
 #include "tessera/lower/program_writer.h"
 
+#include <algorithm>
+
 #include "tessera/graph/number_type.h"
 
 namespace tessera {
@@ -41,13 +43,21 @@ Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box) 
   for (size_t i = 0; i < node.buffers.size(); ++i)
     run.arguments.push_back({Role::kRunning, static_cast<int>(i), weight(node.buffers[i])});
   const ScratchBytes wish =
-      node.op->scratch_bytes(phase, run.box, node.types, wide(step.options.real));
+      node.op->scratch_bytes(phase, run.box, node.types, number_in(phase, node));
   if (const int64_t bytes = wish.within(step.scratch_bytes); bytes > 0) {
     const BufferId scratch = add_buffer(node.name + " scratch", BufferKind::kScratch,
                                         Box{{0, bytes}}, ElementType::kByte);
     run.arguments.push_back({Role::kScratch, 0, whole(scratch)});
   }
   return run;
+}
+
+/// What a kernel's images are (widen.h).
+at::ScalarType ProgramWriter::number_in(Phase phase, const Node& node) const {
+  const auto is_wide = [&](ValueId value) { return element_of(value) == ElementType::kWide; };
+  const bool narrow = node.op->takes_narrow(phase) && !is_wide(node.output) &&
+                      std::ranges::none_of(node.inputs, is_wide);
+  return narrow ? step.options.real : wide(step.options.real);
 }
 
 void ProgramWriter::add_merged_statistics(NodeId id, int piece,
@@ -61,6 +71,11 @@ void ProgramWriter::add_merged_statistics(NodeId id, int piece,
 ElementType ProgramWriter::element_of(ValueId value) const {
   if (graph.type(value).element == Element::kIndex) return ElementType::kIndex;
   return step.stays_wide[value] ? ElementType::kWide : ElementType::kReal;
+}
+
+/// That of an output is as large as it is, and no better known than others.
+ElementType ProgramWriter::element_of_gradient(ValueId value) const {
+  return has_parts(graph.type(value)) ? ElementType::kWide : ElementType::kReal;
 }
 
 }  // namespace tessera

@@ -54,8 +54,11 @@ class ProgramWriter {
 
   View weight(ParameterId parameter) const { return whole(weight_of_.at(parameter)); }
   ElementType element_of(ValueId value) const;
+  ElementType element_of_gradient(ValueId value) const;
 
  private:
+  at::ScalarType number_in(Phase phase, const Node& node) const;
+
   std::map<ParameterId, BufferId> weight_of_;
 };
 

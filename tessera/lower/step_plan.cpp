@@ -48,8 +48,7 @@ std::vector<bool> find_wide_values(const Graph& graph) {
   for (ValueId output : graph.outputs()) wide[output] = true;
   for (ValueId input : graph.inputs()) wide[input] = wide[input] || is_target(graph, input);
   for (size_t value = 0; value < wide.size(); ++value)
-    for (const Axis& axis : graph.values()[value].type.axes)
-      if (axis.kind == AxisKind::kPart) wide[value] = true;
+    wide[value] = wide[value] || has_parts(graph.values()[value].type);
   return wide;
 }
 
@@ -102,6 +101,11 @@ void check_inputs(const Graph& graph, const Plan& plan, const LowerOptions& opti
         type.axes[0].size = std::max(type.axes[0].size, plan.data * plan.micro_batches);
       check_plan(plan, type);
     }
+}
+
+bool has_parts(const ValueType& type) {
+  return std::ranges::any_of(type.axes,
+                             [](const Axis& axis) { return axis.kind == AxisKind::kPart; });
 }
 
 bool StepPlan::updates_buffers_late(NodeId id) const {

@@ -50,6 +50,9 @@ struct StepPlan {
   bool contributes(ValueId value, int group, int need) const;
 };
 
+/// Whether its pixels are partial sums.
+bool has_parts(const ValueType& type);
+
 /// Throws InvalidInput where the plan does not fit the graph or the options.
 StepPlan make_step_plan(const Graph& graph, const Plan& plan, const LowerOptions& options);
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tessera/kernels/cpu/vector.h"
+#include "tessera/kernels/cpu/bf16_registers.h"
 
 namespace tessera {
 
@@ -24,7 +24,7 @@ struct ChannelRow {
 /// Pixels [0, count), in whole registers: up to one less than a register's more are written. Lanes
 /// without a channel are zeros.
 template <class T>
-inline void turn_pixels(const ChannelRow<T>& row, int64_t count, T* to, int64_t to_stride) {
+inline void turn_pixels(const ChannelRow<T>& row, int64_t count, Number<T>* to, int64_t to_stride) {
   constexpr int64_t kAll = kLanes<T>;
   for (int64_t pixel = 0; pixel < count; pixel += kAll, to += kAll * to_stride) {
     const int64_t first = std::clamp<int64_t>(row.first - pixel, 0, kAll);

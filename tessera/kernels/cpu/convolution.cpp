@@ -1,7 +1,5 @@
 #include "tessera/kernels/convolution.h"
 
-#include <ATen/Dispatch.h>
-
 #include <span>
 
 #include "tessera/kernels/cpu/depthwise.h"
@@ -140,18 +138,22 @@ GroupChannels group_channels(int64_t group, int64_t groups, int64_t all_in, int6
 }
 
 /// Winograd's tiles pay where a product over channels is long enough to pay for the transforms...
-bool has_winograd_channels(ConvolutionMethod method, int64_t channels, int64_t other_channels) {
-  constexpr int64_t kLeastChannels = 8;
+/// Pairs of type bf16 are multiplied at twice the rate, the points of tiles are float32.
+bool has_winograd_channels(ConvolutionMethod method, bool has_pairs, int64_t channels,
+                           int64_t other_channels) {
+  const int64_t least_channels = has_pairs ? 32 : 8;
   return method == ConvolutionMethod::kWinograd ||
          (method == ConvolutionMethod::kAuto &&
-          std::min(channels, other_channels) >= kLeastChannels);
+          std::min(channels, other_channels) >= least_channels);
 }
 
-bool may_use_winograd(const ConvolutionShape& shape, at::IntArrayRef weight_shape) {
+bool may_use_winograd(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
+                      at::ScalarType type) {
   const at::IntArrayRef kernel = weight_shape.slice(2);
   return kernel.size() >= 2 && kernel[kernel.size() - 1] == winograd::kKernel &&
          kernel[kernel.size() - 2] == winograd::kKernel &&
-         has_winograd_channels(shape.method, weight_shape[0] / shape.groups, weight_shape[1]);
+         has_winograd_channels(shape.method, type == at::kBFloat16, weight_shape[0] / shape.groups,
+                               weight_shape[1]);
 }
 
 /// ... and there are enough tiles to fill a panel. Pixels of a row are read and written together.
@@ -163,35 +165,57 @@ bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const Strid
   if (!has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
   const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
   const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2;
-  return has_winograd_channels(method, group.num_in, group.num_out) &&
+  return has_winograd_channels(method, std::is_same_v<std::remove_const_t<T>, Bf16>, group.num_in,
+                               group.num_out) &&
          (has_tiles || method == ConvolutionMethod::kWinograd);
 }
 
-/// One group of channels, by the faster way. `packed` holds as much of the weight as it can.
+/// One group of channels, by the faster way. The scratch holds as much of the weight as it can.
 template <class T>
 void run_product(ConvolutionMethod method, const StridedImage<const T>& in, const Windows& windows,
-                 const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
-                 const OutputLattice& lattice, const GroupChannels& group, std::span<T> packed) {
+                 const WindowWeight<Number<T>>& weight, const Number<T>* bias,
+                 const StridedImage<T>& out, const OutputLattice& lattice,
+                 const GroupChannels& group, const at::Tensor& scratch) {
   const std::optional<SquareTaps> taps = SquareTaps::of(windows);
   if (taps && lattice.step == SpaceAxes{1, 1, 1} && uses_winograd(method, *taps, in, out, group))
-    WinogradProduct<T>(in, *taps, weight, bias, out, group, packed).run();
+    WinogradProduct<T>(in, *taps, weight, bias, out, group, numbers_in<Number<T>>(scratch)).run();
   else
-    WindowProduct<T>(in, windows, weight, bias, out, lattice, group, packed).run();
+    WindowProduct<T>(in, windows, weight, bias, out, lattice, group,
+                     numbers_in<typename Packing<T>::Entry>(scratch))
+        .run();
+}
+
+at::ScalarType registers_type(at::ScalarType type) {
+  return type == at::kBFloat16 ? at::kFloat : type;
+}
+
+/// The weight as pairs: for either side, the other side's channels and taps two by two.
+ScratchBytes pairs_scratch_bytes(int64_t coarse, int64_t fine, int64_t taps) {
+  const auto pairs = [&](int64_t rows, int64_t depth) { return rows * ((depth * taps + 1) / 2); };
+  const auto panel = [](int64_t rows) { return std::min<int64_t>(kPanelRows, rows); };
+  const auto bytes = [](int64_t forward, int64_t back) {
+    return Scratch::bytes_of(std::max(forward, back), at::kInt);
+  };
+  return {bytes(pairs(panel(coarse), fine), pairs(panel(fine), coarse)),
+          bytes(pairs(coarse, fine), pairs(fine, coarse))};
 }
 
 }  // namespace
+
+bool multiplies_bf16(const ConvolutionShape& shape) { return kHasBf16Pairs && shape.groups == 1; }
 
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
                                        at::ScalarType type) {
   if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups)) return {};
   const int64_t coarse = weight_shape[0] / shape.groups, fine = weight_shape[1];
   const int64_t taps = c10::multiply_integers(weight_shape.slice(2));
-  const int64_t numbers =
-      may_use_winograd(shape, weight_shape) ? taps / 9 * winograd::kPoints : taps;
+  const bool tiles = may_use_winograd(shape, weight_shape, type);
+  if (type == at::kBFloat16 && !tiles) return pairs_scratch_bytes(coarse, fine, taps);
+  const int64_t numbers = tiles ? taps / 9 * winograd::kPoints : taps;
   // A panel of rows at least, of the one side or of the other.
   const int64_t least = std::max(std::min<int64_t>(kPanelRows, coarse) * fine,
                                  std::min<int64_t>(kPanelRows, fine) * coarse);
-  const auto bytes = [&](int64_t count) { return Scratch::bytes_of(count, type); };
+  const auto bytes = [&](int64_t count) { return Scratch::bytes_of(count, registers_type(type)); };
   return {bytes(least * numbers), bytes(coarse * fine * numbers)};
 }
 
@@ -199,18 +223,19 @@ ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
                                                 at::IntArrayRef weight_shape,
                                                 at::IntArrayRef coarse_shape, at::ScalarType type) {
   if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups) ||
-      !may_use_winograd(shape, weight_shape))
+      !may_use_winograd(shape, weight_shape, type))
     return {};
   const int64_t coarse = weight_shape[0] / shape.groups;
   const int64_t slices = c10::multiply_integers(weight_shape.slice(2)) / 9;
-  return AT_DISPATCH_FLOATING_TYPES(type, "convolution_gradient_scratch_bytes", [&] {
+  const at::ScalarType number = registers_type(type);
+  return AT_DISPATCH_FLOATING_TYPES(number, "convolution_gradient_scratch_bytes", [&] {
     using Room = GradientRoom<scalar_t>;
     const int64_t tiles = coarse_shape[0] *
                           Room::tiles_over(coarse_shape[coarse_shape.size() - 2]) *
                           Room::tiles_over(coarse_shape.back());
     const Room room(weight_shape[1], coarse, slices, tiles);
     const auto bytes = [&](int64_t rows) {
-      return Scratch::bytes_of(room.points() + rows * room.sums_of_row(), type);
+      return Scratch::bytes_of(room.points() + rows * room.sums_of_row(), number);
     };
     return ScratchBytes(bytes(room.panels.height()), bytes(coarse));
   });
@@ -226,20 +251,19 @@ void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::T
   if (has_thin_groups(weight.sizes(), shape.groups))
     return convolve_depthwise(shape, fine, weight, bias, coarse);
   const Connection connection(shape, weight);
-  AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve", [&] {
-    StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
-    StridedImage<scalar_t> out = image_of<scalar_t>(coarse);
+  on_numbers_of(fine, [&]<class Stored>() {
+    StridedImage<const Stored> in = image_of<const Stored>(fine);
+    StridedImage<Stored> out = image_of<Stored>(coarse);
     Windows windows = connection.over_fine(out.size);
     join_rows(windows, in, out);
     const int64_t taps = std::ssize(windows.taps);
-    const std::span<scalar_t> packed = numbers_in<scalar_t>(scratch);
+    using T = Number<Stored>;
     for (int64_t g = 0; g < shape.groups; ++g) {
       const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
-      const WindowWeight<scalar_t> entries{
-          weight.data_ptr<scalar_t>() + group.first_out * group.num_in * taps, group.num_in * taps,
-          taps};
-      run_product<scalar_t>(shape.method, in, windows, entries, pointer_or_null<scalar_t>(bias),
-                            out, {}, group, packed);
+      const WindowWeight<T> entries{weight.data_ptr<T>() + group.first_out * group.num_in * taps,
+                                    group.num_in * taps, taps};
+      run_product<Stored>(shape.method, in, windows, entries, pointer_or_null<T>(bias), out, {},
+                          group, scratch);
     }
   });
 }
@@ -254,23 +278,22 @@ void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse
     return convolve_depthwise_transposed(shape, coarse, weight, bias, fine);
   const Connection connection(shape, weight);
   const int64_t taps = c10::multiply_integers(weight.sizes().slice(2));
-  AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolve_transposed", [&] {
-    const StridedImage<scalar_t> whole = image_of<scalar_t>(fine);
-    const std::span<scalar_t> packed = numbers_in<scalar_t>(scratch);
+  on_numbers_of(fine, [&]<class Stored>() {
+    using T = Number<Stored>;
+    const StridedImage<Stored> whole = image_of<Stored>(fine);
     // Where a stride is longer than the kernel, no window meets some of the pixels.
     if (leaves_gaps(connection, whole.size)) fill_channels(fine, bias);
     for_phases(connection, whole.size, [&](FinePhase phase) {
       if (phase.windows.taps.empty()) return;
-      StridedImage<const scalar_t> in = image_of<const scalar_t>(coarse);
-      StridedImage<scalar_t> out = whole;
+      StridedImage<const Stored> in = image_of<const Stored>(coarse);
+      StridedImage<Stored> out = whole;
       if (phase.lattice.step == SpaceAxes{1, 1, 1}) join_rows(phase.windows, in, out);
       for (int64_t g = 0; g < shape.groups; ++g) {
         const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
-        const WindowWeight<scalar_t> entries{
-            weight.data_ptr<scalar_t>() + group.first_in * group.num_out * taps, taps,
-            group.num_out * taps};
-        run_product<scalar_t>(shape.method, in, phase.windows, entries,
-                              pointer_or_null<scalar_t>(bias), out, phase.lattice, group, packed);
+        const WindowWeight<T> entries{weight.data_ptr<T>() + group.first_in * group.num_out * taps,
+                                      taps, group.num_out * taps};
+        run_product<Stored>(shape.method, in, phase.windows, entries, pointer_or_null<T>(bias), out,
+                            phase.lattice, group, scratch);
       }
     });
   });
@@ -285,21 +308,21 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
   if (has_thin_groups(weight_gradient.sizes(), shape.groups))
     return add_depthwise_weight_gradient(shape, fine, coarse, weight_gradient);
   const Connection connection(shape, weight_gradient);
-  AT_DISPATCH_FLOATING_TYPES(fine.scalar_type(), "convolution_weight_gradient", [&] {
-    StridedImage<const scalar_t> in = image_of<const scalar_t>(fine);
-    StridedImage<const scalar_t> out = image_of<const scalar_t>(coarse);
+  on_numbers_of(fine, [&]<class Stored>() {
+    using T = Number<Stored>;
+    StridedImage<const Stored> in = image_of<const Stored>(fine);
+    StridedImage<const Stored> out = image_of<const Stored>(coarse);
     Windows windows = connection.over_fine(out.size);
     join_rows(windows, in, out);
     const std::optional<SquareTaps> taps = SquareTaps::of(windows);
     for (int64_t g = 0; g < shape.groups; ++g) {
       const GroupChannels group = group_channels(g, shape.groups, in.channels, out.channels);
-      scalar_t* gradient = weight_gradient.data_ptr<scalar_t>() +
-                           group.first_out * group.num_in * std::ssize(windows.taps);
+      T* gradient =
+          weight_gradient.data_ptr<T>() + group.first_out * group.num_in * std::ssize(windows.taps);
       if (taps && uses_winograd(shape.method, *taps, in, out, group))
-        WinogradGradient<scalar_t>(in, *taps, out, group, gradient, numbers_in<scalar_t>(scratch))
-            .run();
+        WinogradGradient<Stored>(in, *taps, out, group, gradient, numbers_in<T>(scratch)).run();
       else
-        WindowGradient<scalar_t>(in, windows, out, group, gradient).run();
+        WindowGradient<Stored>(in, windows, out, group, gradient).run();
     }
   });
 }

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tessera/kernels/cpu/tensor_numbers.h"
+
 namespace tessera {
 
 /// Adds axes of size 1 after the channels: N x C x D x H x W.
@@ -51,7 +53,7 @@ struct ImageView {
   std::array<int64_t, 5> sizes;
   std::array<int64_t, 5> strides;
 
-  explicit ImageView(const at::Tensor& image) : data(image.data_ptr<std::remove_const_t<T>>()) {
+  explicit ImageView(const at::Tensor& image) : data(data_of<T>(image)) {
     for (int axis = 0; axis < 5; ++axis) {
       sizes[axis] = image.size(axis);
       strides[axis] = image.stride(axis);

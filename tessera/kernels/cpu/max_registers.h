@@ -56,7 +56,7 @@ template <class T, class Code>
 inline void choose_maxima(std::span<const MaxTap<T>> taps, int64_t step, int64_t j, int64_t count,
                           T* best_to, Code* codes) {
   constexpr int kAll = kLanes<T>;
-  Vector<T> best = Vector<T>{} - std::numeric_limits<T>::infinity();
+  Vector<T> best = Vector<T>{} - std::numeric_limits<Number<T>>::infinity();
   Choices<T> choice = Choices<T>{} - 1;  // none yet
   for (const MaxTap<T>& tap : taps) {
     const int64_t begin = std::max<int64_t>(tap.begin - j, 0), end = std::min(tap.end - j, count);

@@ -7,6 +7,9 @@
 //   add_dot_products:  c[i][j] += Σ a[i][p] b[j][p]         i < kDotRows, j < kDotColumns, p <
 //   length
 //
+// Operands may be pairs of numbers of type bf16 (bf16_pairs.h): the product of two is the sum of
+// two products, and sums are float32.
+//
 // The order of additions does not depend on where the operands lie, nor on threads.
 
 #include <array>
@@ -14,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "tessera/kernels/cpu/vector.h"
+#include "tessera/kernels/cpu/bf16_pairs.h"
 
 namespace tessera {
 
@@ -22,6 +25,26 @@ namespace tessera {
 constexpr int kPanelRows = kNumRegisters == 32 ? 14 : 6;
 template <class T>
 constexpr int kPanelColumns = 2 * kLanes<T>;
+
+/// What products of these operands are summed up in.
+template <class T>
+struct SumOf {
+  using Type = T;
+};
+template <>
+struct SumOf<Bf16Pair> {
+  using Type = float;
+};
+template <class T>
+using Sum = typename SumOf<T>::Type;
+
+template <class T>
+inline void add_product(Vector<Sum<T>>& sum, T a, Vector<T> b) {
+  if constexpr (std::is_same_v<T, Bf16Pair>)
+    sum = with_pairs_added(sum, a, b);
+  else
+    sum += a * b;
+}
 
 /// Where the sums start: at the numbers of an earlier product, or at one number for each row, or at
 /// zero; and where they go. Sums of many products round less if parts of them start at zero and are
@@ -46,15 +69,16 @@ struct PanelPart {
 };
 
 template <class T, int kRows>
-void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, const PanelEnds<T>& ends) {
+void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth,
+                   const PanelEnds<Sum<T>>& ends) {
   constexpr int kStep = kLanes<T>;
-  Vector<T> sums[kRows][2];
+  Vector<Sum<T>> sums[kRows][2];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
-    const T start = ends.row_start != nullptr ? ends.row_start[i] : T(0);
-    const T* from = ends.from + i * ends.from_stride;
-    sums[i][0] = ends.from != nullptr ? load(from) : Vector<T>{} + start;
-    sums[i][1] = ends.from != nullptr ? load(from + kStep) : Vector<T>{} + start;
+    const Sum<T> start = ends.row_start != nullptr ? ends.row_start[i] : Sum<T>(0);
+    const Sum<T>* from = ends.from + i * ends.from_stride;
+    sums[i][0] = ends.from != nullptr ? load(from) : Vector<Sum<T>>{} + start;
+    sums[i][1] = ends.from != nullptr ? load(from + kStep) : Vector<Sum<T>>{} + start;
   }
   for (const PanelPart<T>& part : parts) {
     const T *a = part.a, *b = part.b;
@@ -62,8 +86,8 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, const Pan
       const Vector<T> first = load(b), second = load(b + kStep);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
-        sums[i][0] += a[i] * first;
-        sums[i][1] += a[i] * second;
+        add_product<T>(sums[i][0], a[i], first);
+        add_product<T>(sums[i][1], a[i], second);
       }
       a += part.a_stride;
       b += part.b_stride;
@@ -71,7 +95,7 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, const Pan
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
-    T* to = ends.to + i * ends.to_stride;
+    Sum<T>* to = ends.to + i * ends.to_stride;
     store(to, ends.adds ? load(to) + sums[i][0] : sums[i][0]);
     store(to + kStep, ends.adds ? load(to + kStep) + sums[i][1] : sums[i][1]);
   }
@@ -80,8 +104,8 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth, const Pan
 /// The sum over all parts. a: depth x rows; b: depth x kPanelColumns.
 template <class T>
 void multiply_panels(int rows, std::span<const PanelPart<T>> parts, int64_t depth,
-                     const PanelEnds<T>& ends) {
-  using Multiply = void (*)(std::span<const PanelPart<T>>, int64_t, const PanelEnds<T>&);
+                     const PanelEnds<Sum<T>>& ends) {
+  using Multiply = void (*)(std::span<const PanelPart<T>>, int64_t, const PanelEnds<Sum<T>>&);
   static constexpr auto kByRows = []<int... kCounts>(std::integer_sequence<int, kCounts...>) {
     return std::array<Multiply, kPanelRows>{multiply_rows<T, kCounts + 1>...};
   }
@@ -90,7 +114,8 @@ void multiply_panels(int rows, std::span<const PanelPart<T>> parts, int64_t dept
 }
 
 template <class T>
-void multiply_panels(int rows, int64_t depth, const PanelPart<T>& part, const PanelEnds<T>& ends) {
+void multiply_panels(int rows, int64_t depth, const PanelPart<T>& part,
+                     const PanelEnds<Sum<T>>& ends) {
   multiply_panels<T>(rows, std::span<const PanelPart<T>>(&part, 1), depth, ends);
 }
 

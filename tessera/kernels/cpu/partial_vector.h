@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tessera/kernels/cpu/vector.h"
+#include "tessera/kernels/cpu/bf16_registers.h"
 
 namespace tessera {
 

@@ -3,7 +3,6 @@
 // tap of all its windows at a time, so that the inner loop runs along contiguous memory; backward
 // by planes, because windows of different rows write the same inputs.
 
-#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -102,11 +101,11 @@ void for_taps(const RowPart& part, Visit&& visit) {
 /// Calls run.template operator()<scalar type>(pointer to the choices).
 template <class Run>
 void on_choices(const at::Tensor& real, const at::Tensor& choices, Run&& run) {
-  AT_DISPATCH_FLOATING_TYPES(real.scalar_type(), "pool_maxima", [&] {
+  on_numbers_of(real, [&]<class T>() {
     if (choices.scalar_type() == at::kByte)
-      run.template operator()<scalar_t>(choices.data_ptr<uint8_t>());
+      run.template operator()<T>(choices.data_ptr<uint8_t>());
     else
-      run.template operator()<scalar_t>(choices.data_ptr<int32_t>());
+      run.template operator()<T>(choices.data_ptr<int32_t>());
   });
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "tessera/kernels/cpu/strided_image.h"
+#include "tessera/kernels/cpu/tensor_numbers.h"
 
 namespace tessera {
 
@@ -20,7 +21,7 @@ inline SpaceAxes last_axes(at::IntArrayRef entries, int64_t other) {
 template <class T>
 StridedImage<T> image_of(const at::Tensor& tensor) {
   StridedImage<T> image;
-  image.data = tensor.data_ptr<std::remove_const_t<T>>();
+  image.data = data_of<T>(tensor);
   image.batch = tensor.size(0);
   image.channels = tensor.size(1);
   image.batch_stride = tensor.stride(0);

@@ -1,6 +1,6 @@
 #pragma once
 // Registers of several numbers, by the compiler's vector types: as wide as the machine that the
-// kernels are compiled for has them.
+// kernels are compiled for has them. Numbers of type bf16 are float32 in registers.
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
+
+#include "tessera/kernels/cpu/bf16.h"
 
 namespace tessera {
 
@@ -23,8 +26,20 @@ constexpr int kVectorBytes = 16;
 constexpr int kNumRegisters = sizeof(void*) == 8 ? 16 : 8;
 #endif
 
+/// What arithmetic with numbers that lie in memory as T is in.
 template <class T>
-constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+struct NumberOf {
+  using Type = T;
+};
+template <>
+struct NumberOf<Bf16> {
+  using Type = float;
+};
+template <class T>
+using Number = typename NumberOf<T>::Type;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Number<T>));
 
 /// May lie anywhere in memory.
 template <class T>
@@ -32,21 +47,35 @@ struct VectorOf {
   typedef T Type __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
 };
 template <class T>
-using Vector = typename VectorOf<T>::Type;
+using Vector = typename VectorOf<Number<T>>::Type;
+
+/// Whether the primary templates below are for it; those of bf16 are in
+/// bf16_registers.h.
+template <class T>
+constexpr bool kLiesAsInRegisters = std::is_same_v<T, Number<T>>;
 
 template <class T>
 inline Vector<T> load(const T* from) {
+  static_assert(kLiesAsInRegisters<T>);
   return *reinterpret_cast<const Vector<T>*>(from);
 }
 
 template <class T>
 inline void store(T* to, Vector<T> value) {
+  static_assert(kLiesAsInRegisters<T>);
   *reinterpret_cast<Vector<T>*>(to) = value;
 }
 
 /// The lanes [first, end) from memory, and zeros; memory of the other lanes is not touched.
 template <class T>
 inline Vector<T> load_between(const T* from, int64_t first, int64_t end) {
+  static_assert(kLiesAsInRegisters<T>);
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(T) == 2) {
+    const auto mask = (uint64_t(1) << end) - (uint64_t(1) << first);
+    return (Vector<T>)_mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), from);
+  }
+#endif
 #if defined(__AVX512F__)
   const auto mask = static_cast<unsigned>((1u << end) - (1u << first));
   if constexpr (sizeof(T) == 4)
@@ -63,6 +92,13 @@ inline Vector<T> load_between(const T* from, int64_t first, int64_t end) {
 /// Stores the lanes [first, end); memory of the others is not touched.
 template <class T>
 inline void store_between(T* to, Vector<T> value, int64_t first, int64_t end) {
+  static_assert(kLiesAsInRegisters<T>);
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(T) == 2) {
+    const auto mask = (uint64_t(1) << end) - (uint64_t(1) << first);
+    return _mm512_mask_storeu_epi16(to, static_cast<__mmask32>(mask), (__m512i)value);
+  }
+#endif
 #if defined(__AVX512F__)
   const auto mask = static_cast<unsigned>((1u << end) - (1u << first));
   if constexpr (sizeof(T) == 4)
@@ -79,7 +115,7 @@ template <class T>
 inline Vector<T> blend_between(Vector<T> old, Vector<T> value, int64_t first, int64_t end) {
 #if defined(__AVX512F__)
   const auto mask = static_cast<unsigned>((1u << end) - (1u << first));
-  if constexpr (sizeof(T) == 4)
+  if constexpr (sizeof(Number<T>) == 4)
     return (Vector<T>)_mm512_mask_blend_ps(static_cast<__mmask16>(mask), (__m512)old,
                                            (__m512)value);
   else
@@ -151,6 +187,7 @@ inline Vector<T> load_every_second(const T* from, int64_t count) {
 /// touched.
 template <class T>
 inline void store_every_second(T* to, Vector<T> value, int64_t count) {
+  static_assert(kLiesAsInRegisters<T>);
 #if defined(__AVX512F__)
   constexpr int kAll = kLanes<T>;
   constexpr auto kLower = [](int i) { return i / 2; };

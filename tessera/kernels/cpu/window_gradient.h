@@ -6,6 +6,8 @@
 //                            ├─► Σ over windows, a few k by two registers of rows at a time
 //   out      [window][k]    ─┘
 //
+// Of images of type bf16, two neighbouring windows are one entry: turned as 32 bits they are pairs.
+//
 // A task has some of the rows and of k, and walks over all windows; so no thread has sums of its
 // own, and bits do not depend on how many threads there are.
 
@@ -23,12 +25,16 @@
 
 namespace tessera {
 
-template <class T>
+template <class Stored>
 class WindowGradient {
+  using T = Number<Stored>;
+  using Entry = typename Packing<Stored>::Entry;
+  static constexpr int64_t kTerms = Packing<Stored>::kTerms;
+
  public:
   /// `gradient` is [num_out, num_in, taps] of the group.
-  WindowGradient(const StridedImage<const T>& in, const Windows& windows,
-                 const StridedImage<const T>& out, const GroupChannels& group, T* gradient)
+  WindowGradient(const StridedImage<const Stored>& in, const Windows& windows,
+                 const StridedImage<const Stored>& out, const GroupChannels& group, T* gradient)
       : in_(in),
         windows_(windows),
         out_(out),
@@ -60,8 +66,13 @@ class WindowGradient {
  private:
   static constexpr int64_t kWidth = kPanelColumns<T>;
   static constexpr int64_t kOutWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-  static constexpr int64_t kColumns = 16 * kVectorBytes / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kEntries = 16 * kVectorBytes / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kColumns = kTerms * kEntries;
   static constexpr int64_t kRowPanels = 6, kOutPanels = 18;  // of a task: its sums stay near
+
+  /// As windows are copied: numbers, or the bits of half an entry.
+  using Packed = std::conditional_t<kTerms == 2, uint16_t, Stored>;
+  static int64_t entries_of(int64_t columns) { return (columns + kTerms - 1) / kTerms; }
 
   struct Part {
     int64_t begin, end;
@@ -76,15 +87,17 @@ class WindowGradient {
           outs_(outs),
           panels_(outs.size()),
           width_((rows.size() + kWidth - 1) / kWidth * kWidth),
-          windows_(whole.in_, whole.windows_, whole.group_.first_in) {
+          windows_(seen_as<const Packed>(whole.in_), whole.windows_, whole.group_.first_in),
+          pixels_(seen_as<const Packed>(whole.out_), kPixels, whole.group_.first_out) {
       // A register of windows more than there are: turned squares are whole.
-      panel_size_ = (kColumns + kLanes<T>)*kWidth + 3 * kLanes<T>;
+      panel_size_ = (kEntries + kLanes<T>)*kWidth + 3 * kLanes<T>;
       const int64_t turned = width_ / kWidth * panel_size_;
-      const int64_t outs_size = (kColumns + kLanes<T>)*kOutWidth;
-      columns_ = thread_buffer<T>(turned + outs_size + kWidth * kStride + width_ * outs.size());
+      const int64_t outs_size = (kEntries + kLanes<T>)*kOutWidth;
+      T* memory = thread_buffer<T>(turned + outs_size + kWidth * kStride + width_ * outs.size());
+      columns_ = reinterpret_cast<Entry*>(memory);
       out_columns_ = columns_ + turned;
-      packed_ = out_columns_ + outs_size;
-      sums_ = packed_ + kWidth * kStride;
+      packed_ = reinterpret_cast<Packed*>(out_columns_ + outs_size);
+      sums_ = memory + turned + outs_size + kWidth * kStride;
     }
 
     void run() {
@@ -96,46 +109,69 @@ class WindowGradient {
     }
 
    private:
-    static constexpr int64_t kStride = kColumns + kLanes<T>;
+    static constexpr int64_t kStride = kColumns + kLanes<Packed>;
+    static inline const Windows kPixels{{}, {1, 1, 1}, {{}}};
 
     void add_columns(int64_t begin, int64_t count) {
       const std::vector<WindowRun> runs = runs_of_windows(whole_.out_.size, begin, count, kColumns);
-      turn_windows(runs, count);
+      const int64_t entries = entries_of(count);
+      turn_windows(runs, entries);
+      if (kTerms > 1) pixels_.set_columns(runs, kColumns, 0, entries * kTerms);
       for (int64_t panel = 0; panel < panels_.count(); ++panel) {
         const int64_t rows = panels_.rows_of(panel), first = panels_.first_row(panel);
         for (int64_t k = 0; k < rows; k += kLanes<T>)
-          turn_image(whole_.out_, {}, whole_.group_.first_out + outs_.begin + first + k,
-                     std::min<int64_t>(kLanes<T>, rows - k), runs, out_columns_ + k, kOutWidth);
+          turn_outs(outs_.begin + first + k, std::min<int64_t>(kLanes<T>, rows - k), runs, entries,
+                    out_columns_ + k);
         for (int64_t row = 0; row < width_; row += kWidth) {
           T* sums = sums_ + row * outs_.size() + first * kWidth;
-          multiply_panels<T>(static_cast<int>(rows), count,
-                             {out_columns_, kOutWidth, columns_ + row / kWidth * panel_size_},
-                             {nullptr, 0, nullptr, sums, kWidth, true});
+          multiply_panels<Entry>(static_cast<int>(rows), entries,
+                                 {out_columns_, kOutWidth, columns_ + row / kWidth * panel_size_},
+                                 {nullptr, 0, nullptr, sums, kWidth, true});
         }
       }
     }
 
     /// [panel of rows][window][row]
-    void turn_windows(const std::vector<WindowRun>& runs, int64_t count) {
+    void turn_windows(const std::vector<WindowRun>& runs, int64_t entries) {
       const Windows& windows = whole_.windows_;
-      const bool is_image = windows.taps.size() == 1 && windows.step == SpaceAxes{1, 1, 1} &&
-                            has_contiguous_rows(whole_.in_);
-      if (!is_image) windows_.set_columns(runs, kColumns, 0, count);
+      const bool is_image = kTerms == 1 && windows.taps.size() == 1 &&
+                            windows.step == SpaceAxes{1, 1, 1} && has_contiguous_rows(whole_.in_);
+      if (!is_image) windows_.set_columns(runs, kColumns, 0, entries * kTerms);
       for (int64_t row = 0; row < width_; row += kWidth) {
-        T* to = columns_ + row / kWidth * panel_size_;
+        Entry* to = columns_ + row / kWidth * panel_size_;
         const int64_t rows = std::min(kWidth, rows_.size() - row);
         if (!is_image) windows_.pack(rows_.begin + row, rows_.begin + row + rows, packed_, kStride);
         for (int64_t lane = 0; lane < kWidth; lane += kLanes<T>) {
           const int64_t lanes = std::clamp<int64_t>(rows - lane, 0, kLanes<T>);
-          if (is_image)
-            turn_image(whole_.in_, windows.taps[0].offset,
-                       whole_.group_.first_in + rows_.begin + row + lane, lanes, runs, to + lane,
-                       kWidth);
-          else
-            turn_pixels<T>({packed_ + lane * kStride, kStride, lanes, 0, count}, count, to + lane,
-                           kWidth);
+          if constexpr (kTerms == 1)
+            if (is_image) {
+              turn_image(whole_.in_, windows.taps[0].offset,
+                         whole_.group_.first_in + rows_.begin + row + lane, lanes, runs, to + lane,
+                         kWidth);
+              continue;
+            }
+          turn_packed(lane, lanes, entries, to + lane, kWidth);
         }
       }
+    }
+
+    /// [window][k] of some k.
+    void turn_outs(int64_t first, int64_t count, const std::vector<WindowRun>& runs,
+                   int64_t entries, Entry* to) const {
+      if constexpr (kTerms == 1) {
+        turn_image(whole_.out_, {}, whole_.group_.first_out + first, count, runs, to, kOutWidth);
+      } else {
+        pixels_.pack(first, first + count, packed_, kStride);
+        turn_packed(0, count, entries, to, kOutWidth);
+      }
+    }
+
+    /// Rows [first, first + count) of those that are packed.
+    void turn_packed(int64_t first, int64_t count, int64_t entries, Entry* to,
+                     int64_t to_stride) const {
+      constexpr int64_t kEntryStride = kStride / kTerms;
+      const auto* rows = reinterpret_cast<const Entry*>(packed_) + first * kEntryStride;
+      turn_pixels<Entry>({rows, kEntryStride, count, 0, entries}, entries, to, to_stride);
     }
 
     /// Pixels of an image need not be packed before, where they lie one after the other.
@@ -178,14 +214,16 @@ class WindowGradient {
     const Part rows_, outs_;
     const RowPanels panels_;
     const int64_t width_;
-    WindowRows<T> windows_;
+    WindowRows<Packed> windows_, pixels_;
     int64_t panel_size_ = 0;
-    T *columns_ = nullptr, *out_columns_ = nullptr, *packed_ = nullptr, *sums_ = nullptr;
+    Entry *columns_ = nullptr, *out_columns_ = nullptr;
+    Packed* packed_ = nullptr;
+    T* sums_ = nullptr;
   };
 
-  const StridedImage<const T> in_;
+  const StridedImage<const Stored> in_;
   const Windows& windows_;
-  const StridedImage<const T> out_;
+  const StridedImage<const Stored> out_;
   const GroupChannels group_;
   const int64_t num_rows_;
   T* gradient_;

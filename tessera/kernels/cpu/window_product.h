@@ -25,6 +25,18 @@
 
 namespace tessera {
 
+/// What images in memory as Stored, and weights, are packed as: an entry stands for kTerms numbers.
+template <class Stored>
+struct Packing {
+  using Entry = Stored;
+  static constexpr int64_t kTerms = 1;
+};
+template <>
+struct Packing<Bf16> {
+  using Entry = Bf16Pair;
+  static constexpr int64_t kTerms = 2;
+};
+
 /// weight[k, c, entry] at data + k * out_stride + c * in_stride + entry.
 template <class T>
 struct WindowWeight {
@@ -75,19 +87,24 @@ void for_panels_that_fit(const RowPanels& panels, int64_t at_once, Run&& run) {
     run(round * panels.count() / rounds, (round + 1) * panels.count() / rounds);
 }
 
-template <class T>
+template <class Stored>
 class WindowProduct {
+  using T = Number<Stored>;
+  using Entry = typename Packing<Stored>::Entry;
+  static constexpr int64_t kTerms = Packing<Stored>::kTerms;
+
  public:
-  WindowProduct(const StridedImage<const T>& in, const Windows& windows,
-                const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
-                const OutputLattice& lattice, const GroupChannels& group, std::span<T> packed)
+  WindowProduct(const StridedImage<const Stored>& in, const Windows& windows,
+                const WindowWeight<T>& weight, const T* bias, const StridedImage<Stored>& out,
+                const OutputLattice& lattice, const GroupChannels& group, std::span<Entry> packed)
       : in_(in),
         windows_(windows),
         bias_(bias),
         out_(out),
         lattice_(lattice),
         group_(group),
-        depth_(group.num_in * std::ssize(windows.taps)),
+        num_rows_(group.num_in * std::ssize(windows.taps)),
+        depth_((num_rows_ + kTerms - 1) / kTerms),
         weight_(weight),
         rows_at_once_(equal_parts(depth_, kMostRowsAtOnce)),
         panels_(group.num_out),
@@ -124,7 +141,8 @@ class WindowProduct {
   }
 
   static constexpr int64_t kColumns = kPanelColumns<T>;
-  static constexpr int64_t kMostRowsAtOnce = 384;  // a panel of the weight stays in the first cache
+  static constexpr int64_t kMostRowsAtOnce =
+      384;  // entries: a panel of the weight stays in the first cache
   /// The size of the fewest parts that are no larger than this.
   static int64_t equal_parts(int64_t size, int64_t most) {
     const int64_t parts = std::max<int64_t>(1, (size + most - 1) / most);
@@ -142,7 +160,7 @@ class WindowProduct {
     return panels_.first_row(end_panel_) - panels_.first_row(first_panel_);
   }
   /// A panel's part of a block of the depth: [block][panel][depth][row].
-  T* packed_panel(int64_t panel, int64_t begin, int64_t end) const {
+  Entry* packed_panel(int64_t panel, int64_t begin, int64_t end) const {
     const int64_t rows_before = panels_.first_row(panel) - panels_.first_row(first_panel_);
     return packed_.data() + begin * packed_rows() + rows_before * (end - begin);
   }
@@ -161,11 +179,23 @@ class WindowProduct {
   }
 
   /// [depth][row], in the order in which the weight lies in memory.
-  void pack_rows(const T* from, int64_t rows, int64_t begin, int64_t end, T* to) const {
+  void pack_rows(const T* from, int64_t rows, int64_t begin, int64_t end, Entry* to) const {
     const int64_t taps = std::ssize(windows_.taps);
     const auto depth_offset = [&](int64_t row) {
       return row / taps * weight_.in_stride + windows_.taps[row % taps].entry;
     };
+    if constexpr (kTerms == 2) {
+      for (int64_t pair = begin; pair < end; ++pair, to += rows) {
+        const int64_t row = 2 * pair;
+        const T* first = from + depth_offset(row);
+        const T* second = row + 1 < num_rows_ ? from + depth_offset(row + 1) : nullptr;
+        for (int64_t i = 0; i < rows; ++i) {
+          const int64_t at = i * weight_.out_stride;
+          to[i] = pair_of(first[at], second != nullptr ? second[at] : 0);
+        }
+      }
+      return;
+    }
     if (weight_.out_stride < weight_.in_stride) {
       for (int64_t row = begin; row < end; ++row, to += rows)
         for (int64_t i = 0; i < rows; ++i) to[i] = from[depth_offset(row) + i * weight_.out_stride];
@@ -183,10 +213,18 @@ class WindowProduct {
     const int64_t depth = std::min(depth_, rows_at_once_);
     // Not a multiple of what the sets of a cache repeat after.
     const int64_t panel_stride = depth * kColumns + 3 * kLanes<T>;
-    T* rows = thread_buffer<T>(columns / kColumns * panel_stride + columns * group_.num_out);
-    T* sums = rows + columns / kColumns * panel_stride;
-    WindowRows<T> windows(in_, windows_, group_.first_in);
-    windows.set_columns(runs, kColumns, panel_stride, columns);
+    const int64_t rows_size = columns / kColumns * panel_stride;
+    T* memory = thread_buffer<T>(rows_size + columns * (group_.num_out + kTerms - 1));
+    auto* rows = reinterpret_cast<Entry*>(memory);
+    T* sums = memory + rows_size;
+    PackedWindows<Stored> windows(in_, windows_, group_.first_in, group_.num_in);
+    if constexpr (kTerms == 2) {
+      windows.unpacked = reinterpret_cast<uint16_t*>(sums + columns * group_.num_out);
+      windows.set_columns(runs_of_windows(windows_.count, begin, count, columns), kColumns,
+                          panel_stride, columns);
+    } else {
+      windows.set_columns(runs, kColumns, panel_stride, columns);
+    }
     int64_t block = 0;
     do {  // once where there is no tap at all
       const int64_t end = std::min(block + rows_at_once_, depth_);
@@ -202,20 +240,20 @@ class WindowProduct {
 
   /// A panel of columns that is one run of pixels goes where it belongs.
   bool is_direct(const WindowRun& run) const {
-    return run.length == kColumns && lattice_.step[2] * out_.stride[2] == 1;
+    return kTerms == 1 && run.length == kColumns && lattice_.step[2] * out_.stride[2] == 1;
   }
 
-  T* pixel(const WindowRun& run, int64_t channel) const {
-    T* plane = out_.plane(run.sample, group_.first_out + channel);
+  Stored* pixel(const WindowRun& run, int64_t channel) const {
+    Stored* plane = out_.plane(run.sample, group_.first_out + channel);
     for (int axis = 0; axis < 3; ++axis)
       plane += (run.at[axis] * lattice_.step[axis] + lattice_.begin[axis]) * out_.stride[axis];
     return plane;
   }
 
   /// Sums lie in panels of columns: [panel][row][column].
-  void multiply(int64_t panel, int64_t begin, int64_t end, const T* rows, int64_t panel_stride,
+  void multiply(int64_t panel, int64_t begin, int64_t end, const Entry* rows, int64_t panel_stride,
                 const std::vector<WindowRun>& runs, T* sums) const {
-    const T* weights = packed_panel(panel, begin, end);
+    const Entry* weights = packed_panel(panel, begin, end);
     PanelEnds<T> ends;
     for (const WindowRun& run : runs) {
       if (run.column % kColumns != 0) continue;
@@ -226,11 +264,16 @@ class WindowProduct {
       ends.row_start =
           bias_ != nullptr ? bias_ + group_.first_out + panels_.first_row(panel) : nullptr;
       const bool goes_out = end == depth_ && is_direct(run);
-      ends.to = goes_out ? pixel(run, panels_.first_row(panel)) : sum;
-      ends.to_stride = goes_out ? out_.channel_stride : kColumns;
-      multiply_panels<T>(static_cast<int>(panels_.rows_of(panel)), end - begin,
-                         {weights, panels_.rows_of(panel), rows + column_panel * panel_stride},
-                         ends);
+      ends.to = sum;
+      ends.to_stride = kColumns;
+      if constexpr (kTerms == 1)
+        if (goes_out) {
+          ends.to = pixel(run, panels_.first_row(panel));
+          ends.to_stride = out_.channel_stride;
+        }
+      multiply_panels<Entry>(static_cast<int>(panels_.rows_of(panel)), end - begin,
+                             {weights, panels_.rows_of(panel), rows + column_panel * panel_stride},
+                             ends);
     }
   }
 
@@ -239,22 +282,23 @@ class WindowProduct {
     for (int64_t channel = begin; channel < end; ++channel) {
       const T* from = sums + (run.column / kColumns * group_.num_out + channel) * kColumns +
                       run.column % kColumns;
-      T* to = pixel(run, channel);
+      Stored* to = pixel(run, channel);
       spread_run(to, from, run.length, step);
     }
   }
 
-  const StridedImage<const T> in_;
+  const StridedImage<const Stored> in_;
   const Windows& windows_;
   const T* bias_;
-  const StridedImage<T> out_;
+  const StridedImage<Stored> out_;
   const OutputLattice lattice_;
   const GroupChannels group_;
-  const int64_t depth_;
+  const int64_t num_rows_;
+  const int64_t depth_;  // entries
   const WindowWeight<T> weight_;
   const int64_t rows_at_once_;
   const RowPanels panels_;
-  const std::span<T> packed_;
+  const std::span<Entry> packed_;
   int64_t first_panel_ = 0, end_panel_ = 0;  // that are packed
 };
 

@@ -12,10 +12,11 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
+#include "tessera/kernels/cpu/bf16_pairs.h"
 #include "tessera/kernels/cpu/strided_image.h"
-#include "tessera/kernels/cpu/vector.h"
 
 namespace tessera {
 
@@ -67,17 +68,22 @@ inline std::vector<WindowRun> runs_of_windows(const SpaceAxes& count, int64_t be
   return runs;
 }
 
-/// Not a call of memcpy: most runs are short.
-template <class T>
-inline void copy_run(T* to, const T* from, int64_t length) {
+/// Not a call of memcpy: most runs are short. Numbers may lie in memory in different ways.
+template <class To, class From>
+inline void copy_run(To* to, const From* from, int64_t length) {
   int64_t i = 0;
-  for (; i + kLanes<T> <= length; i += kLanes<T>) store(to + i, load(from + i));
+  for (; i + kLanes<To> <= length; i += kLanes<To>) store(to + i, load(from + i));
   const int64_t rest = length - i;
+  if constexpr (!std::is_same_v<To, From>) {
+    if (rest > 0) store_between(to + i, load_between(from + i, 0, rest), 0, rest);
+    return;
+  }
   const auto copy_if = [&](auto count) {
     if ((rest & count.value) == 0) return;
-    std::memcpy(to + i, from + i, count.value * sizeof(T));
+    std::memcpy(to + i, from + i, count.value * sizeof(To));
     i += count.value;
   };
+  copy_if(std::integral_constant<int64_t, 16>());
   copy_if(std::integral_constant<int64_t, 8>());
   copy_if(std::integral_constant<int64_t, 4>());
   copy_if(std::integral_constant<int64_t, 2>());
@@ -99,13 +105,13 @@ inline void copy_run(T* to, const T* from, int64_t length, int64_t step) {
 }
 
 /// The opposite: to every step-th number from `to` on.
-template <class T>
-inline void spread_run(T* to, const T* from, int64_t length, int64_t step) {
+template <class To, class From>
+inline void spread_run(To* to, const From* from, int64_t length, int64_t step) {
   if (step == 1) return copy_run(to, from, length);
   int64_t i = 0;
   if (step == 2) {
-    for (; i + kLanes<T> <= length; i += kLanes<T>)
-      store_every_second(to + 2 * i, load(from + i), kLanes<T>);
+    for (; i + kLanes<To> <= length; i += kLanes<To>)
+      store_every_second(to + 2 * i, load(from + i), kLanes<To>);
     const int64_t rest = length - i;
     if (rest > 0) store_every_second(to + 2 * i, load_between(from + i, 0, rest), rest);
     return;
@@ -187,6 +193,61 @@ class WindowRows {
   const int64_t first_channel_;
   std::vector<Copy> copies_;  // of all runs for each tap
   int64_t per_tap_ = 0, rest_to_ = 0, rest_ = 0;
+};
+
+/// The rows as products take them.
+template <class Stored>
+class PackedWindows : public WindowRows<Stored> {
+ public:
+  PackedWindows(const StridedImage<const Stored>& image, const Windows& windows,
+                int64_t first_channel, int64_t /*num_channels*/)
+      : WindowRows<Stored>(image, windows, first_channel) {}
+};
+
+/// The same bits, of which only the place is of interest.
+template <class T, class Other>
+StridedImage<T> seen_as(const StridedImage<Other>& image) {
+  return {reinterpret_cast<T*>(image.data),
+          image.batch,
+          image.channels,
+          image.batch_stride,
+          image.channel_stride,
+          image.size,
+          image.stride};
+}
+
+/// Two rows at a time, as pairs. The last one may be alone: its partners are zeros.
+template <>
+class PackedWindows<Bf16> {
+ public:
+  PackedWindows(const StridedImage<const Bf16>& image, const Windows& windows,
+                int64_t first_channel, int64_t num_channels)
+      : num_rows_(num_channels * std::ssize(windows.taps)),
+        rows_(seen_as<const uint16_t>(image), windows, first_channel) {}
+
+  uint16_t* unpacked = nullptr;  // memory for two rows of columns
+
+  void set_columns(const std::vector<WindowRun>& runs, int64_t per_panel, int64_t panel_stride,
+                   int64_t padded) {
+    per_panel_ = per_panel;
+    panel_stride_ = panel_stride;
+    columns_ = padded;
+    rows_.set_columns(runs, padded, 0, padded);
+  }
+
+  /// Pairs of rows [begin, end), `pair_stride` apart.
+  void pack(int64_t begin, int64_t end, Bf16Pair* to, int64_t pair_stride) const {
+    for (int64_t pair = begin; pair < end; ++pair, to += pair_stride) {
+      rows_.pack(2 * pair, std::min(2 * pair + 2, num_rows_), unpacked, columns_);
+      if (2 * pair + 1 == num_rows_) std::fill_n(unpacked + columns_, columns_, 0);
+      interleave(unpacked, unpacked + columns_, columns_, per_panel_, panel_stride_, to);
+    }
+  }
+
+ private:
+  const int64_t num_rows_;
+  WindowRows<uint16_t> rows_;
+  int64_t per_panel_ = 0, panel_stride_ = 0, columns_ = 0;
 };
 
 }  // namespace tessera

@@ -66,13 +66,15 @@ struct GradientRoom {
   }
 };
 
-template <class T>
+template <class Stored>
 class WinogradGradient {
+  using T = Number<Stored>;
+
  public:
   /// `gradient` is [num_out, num_in, 9 * slices] of the group; `scratch` has room for all points,
   /// and for the sums of as many k as it can hold.
-  WinogradGradient(const StridedImage<const T>& in, const SquareTaps& taps,
-                   const StridedImage<const T>& out, const GroupChannels& group, T* gradient,
+  WinogradGradient(const StridedImage<const Stored>& in, const SquareTaps& taps,
+                   const StridedImage<const Stored>& out, const GroupChannels& group, T* gradient,
                    std::span<T> scratch)
       : in_(in),
         taps_(taps),
@@ -208,21 +210,21 @@ class WinogradGradient {
 
     /// A register of channels of some tiles, whose squares begin at `first` from their own place.
     template <int kSize, class Line>
-    void transform_channels(const StridedImage<const T>& image, const SpaceAxes& first,
+    void transform_channels(const StridedImage<const Stored>& image, const SpaceAxes& first,
                             const Tiles& tiles, int64_t first_channel, int64_t channels,
                             const Line& line, const PointsAt& points) const {
       constexpr int64_t kAll = kLanes<T>;
       constexpr int64_t kRowPixels =
           GradientRoom<T>::padded(kRun * winograd::kOut + kSize - winograd::kOut, kAll);
       T* pixels = thread_buffer<T>(kSize * kRowPixels * kAll);
-      const T* slice = image.plane(0, first_channel) + first[0] * image.stride[0];
+      const Stored* slice = image.plane(0, first_channel) + first[0] * image.stride[0];
       for (const WindowRun& run : tiles.runs) {
         const int64_t row = run.at[1] * winograd::kOut + first[1];
         const int64_t column = run.at[2] * winograd::kOut + first[2];
         const int64_t count = run.length * winograd::kOut + kSize - winograd::kOut;
         for (int64_t i = 0; i < kSize; ++i) {
           const bool inside = row + i >= 0 && row + i < image.size[1];
-          turn_pixels<T>(
+          turn_pixels<Stored>(
               {slice + run.sample * image.batch_stride + (row + i) * image.stride[1] + column,
                image.channel_stride, channels, -column, inside ? image.size[2] - column : -column},
               count, pixels + i * kRowPixels * kAll, kAll);
@@ -303,9 +305,9 @@ class WinogradGradient {
           }
   }
 
-  const StridedImage<const T> in_;
+  const StridedImage<const Stored> in_;
   const SquareTaps& taps_;
-  const StridedImage<const T> out_;
+  const StridedImage<const Stored> out_;
   const GroupChannels group_;
   const SpaceAxes tiles_;
   const GradientRoom<T> room_;

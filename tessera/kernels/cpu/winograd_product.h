@@ -26,11 +26,13 @@
 
 namespace tessera {
 
-template <class T>
+template <class Stored>
 class WinogradProduct {
+  using T = Number<Stored>;
+
  public:
-  WinogradProduct(const StridedImage<const T>& in, const SquareTaps& taps,
-                  const WindowWeight<T>& weight, const T* bias, const StridedImage<T>& out,
+  WinogradProduct(const StridedImage<const Stored>& in, const SquareTaps& taps,
+                  const WindowWeight<T>& weight, const T* bias, const StridedImage<Stored>& out,
                   const GroupChannels& group, std::span<T> packed)
       : in_(in),
         taps_(taps),
@@ -170,10 +172,10 @@ class WinogradProduct {
     void transform_slice(int64_t image_slice) {
       constexpr int64_t kAhead = 2;  // channels that the memory is asked for beforehand
       const GroupChannels& group = product_.group_;
-      const StridedImage<const T>& in = product_.in_;
+      const StridedImage<const Stored>& in = product_.in_;
       T* to = points_of(image_slice);
       for (int64_t channel = 0; channel < group.num_in; ++channel) {
-        const T* slice = in.plane(0, group.first_in + channel) + image_slice * in.stride[0];
+        const Stored* slice = in.plane(0, group.first_in + channel) + image_slice * in.stride[0];
         for (int64_t column = 0; column < kColumns; column += kLanes<T>) {
           const winograd::LaneSegments segments = windows_.at(column / kLanes<T>);
           if (channel + kAhead < group.num_in)
@@ -183,7 +185,7 @@ class WinogradProduct {
       }
     }
 
-    void transform_windows(const T* slice, winograd::LaneSegments segments, T* to) const {
+    void transform_windows(const Stored* slice, winograd::LaneSegments segments, T* to) const {
       Vector<T> half[winograd::kIn][winograd::kIn];
       for (int row = 0; row < winograd::kIn; ++row) {
         Vector<T> pixels[winograd::kIn];
@@ -217,17 +219,17 @@ class WinogradProduct {
     }
 
     void write(int64_t depth, int64_t panel) {
-      const StridedImage<T>& out = product_.out_;
+      const StridedImage<Stored>& out = product_.out_;
       for (int64_t row = 0; row < product_.panels_.rows_of(panel); ++row) {
         const int64_t channel = product_.group_.first_out + product_.panels_.first_row(panel) + row;
         const T start = product_.bias_ != nullptr ? product_.bias_[channel] : T(0);
-        T* slice = out.plane(0, channel) + depth * out.stride[0];
+        Stored* slice = out.plane(0, channel) + depth * out.stride[0];
         for (int64_t column = 0; column < kColumns; column += kLanes<T>)
           write_tiles(sums_ + row * kColumns + column, start, slice, tiles_.at(column / kLanes<T>));
       }
     }
 
-    void write_tiles(const T* sums, T start, T* slice, winograd::LaneSegments segments) const {
+    void write_tiles(const T* sums, T start, Stored* slice, winograd::LaneSegments segments) const {
       Vector<T> half[winograd::kOut][winograd::kIn];
       for (int column = 0; column < winograd::kIn; ++column) {
         Vector<T> from[winograd::kIn], to[winograd::kOut];
@@ -250,10 +252,10 @@ class WinogradProduct {
     T *points_ = nullptr, *sums_ = nullptr;
   };
 
-  const StridedImage<const T> in_;
+  const StridedImage<const Stored> in_;
   const SquareTaps& taps_;
   const T* bias_;
-  const StridedImage<T> out_;
+  const StridedImage<Stored> out_;
   const GroupChannels group_;
   const WindowWeight<T> weight_;
   const RowPanels panels_;

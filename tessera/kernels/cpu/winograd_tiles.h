@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "tessera/kernels/cpu/bf16_registers.h"
 #include "tessera/kernels/cpu/strided_image.h"
-#include "tessera/kernels/cpu/vector.h"
 #include "tessera/kernels/cpu/window_rows.h"
 #include "tessera/kernels/cpu/winograd_transform.h"
 

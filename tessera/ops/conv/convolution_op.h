@@ -62,6 +62,9 @@ class ConvolutionOp : public Op {
     return geometry_.needed(out, types.inputs[0]);
   }
   InputAccess input_access(int) const final { return InputAccess::kDense; }
+  bool takes_narrow(Phase phase) const final {
+    return is_product(phase) && multiplies_bf16(shape_);
+  }
   bool keeps_input(int) const final { return true; }
   double elements_moved(const Box& out, const NodeTypes& types) const final {
     // The weight has as many elements whether it is [out, in / groups] or [in, out / groups].
@@ -95,7 +98,8 @@ class ConvolutionOp : public Op {
   static void add_bias_gradient(const KernelArgs& args) {
     std::vector<int64_t> summed{0};
     for (int axis = 2; axis < args.out_box.num_axes(); ++axis) summed.push_back(axis);
-    args.grad_parameters[1].add_(args.grad_output.tensor.sum(summed));
+    args.grad_parameters[1].add_(
+        at::sum(args.grad_output.tensor, summed, false, args.grad_parameters[1].scalar_type()));
   }
 
   ConvolutionGeometry geometry_;

@@ -21,6 +21,8 @@ class Add : public Op {
   }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
 
+  bool takes_narrow(Phase) const override { return true; }
+
   void forward(KernelArgs& args) const override {
     at::Tensor output = args.output.view(args.out_box);
     at::add_out(output, args.inputs[0].view(args.out_box), args.inputs[1].view(args.out_box));

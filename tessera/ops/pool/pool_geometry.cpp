@@ -68,6 +68,12 @@ ValueType PoolGeometry::infer_type(const ValueType& input) const {
   return output;
 }
 
+bool PoolGeometry::windows_overlap() const {
+  if (std::ranges::max(options_.dilation) > 1) return true;
+  return !options_.stride.empty() &&
+         std::ranges::max(options_.kernel) > std::ranges::min(options_.stride);
+}
+
 Box PoolGeometry::needed(const Box& out, const NodeTypes& types) const {
   const ValueType& input = types.inputs[0];
   Box box = out;

@@ -26,6 +26,8 @@ class PoolGeometry {
   int64_t kernel_volume(const NodeTypes& types) const;
   /// "2x2, stride 2, padding 1".
   std::string settings() const;
+  /// Whether an element may lie in several windows.
+  bool windows_overlap() const;
   const PoolOptions& options() const { return options_; }
 
   /// Options along each of the spatial axes.

@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "tessera/graph/number_type.h"
 #include "tessera/kernels/cpu/library_convolution.h"
 #include "tests/unit/ops/random_views.h"
 
@@ -104,7 +105,7 @@ Results by_kernels(Draw& draw, const Case& c, ConvolutionMethod method, at::Scal
   ConvolutionShape shape = c.shape;
   shape.method = method;
   const at::Tensor fine = somewhere(draw, c.fine, type), coarse = somewhere(draw, c.coarse, type);
-  const at::Tensor weight = c.weight.to(type), bias = c.bias.to(type);
+  const at::Tensor weight = c.weight.to(wide(type)), bias = c.bias.to(wide(type));
   const auto scratch = [&](const ScratchBytes& wish) {
     return at::full({draw.between(wish.least, wish.most)}, 0xff, at::kByte);
   };
@@ -139,6 +140,29 @@ void expect_alike(const Results& found, const Results& expected, double most) {
   EXPECT_LE(distance(found.weight_gradient, expected.weight_gradient), most);
 }
 
+Case rounded_to_bf16(const Case& c) {
+  const auto rounded = [](const at::Tensor& numbers) {
+    return numbers.to(at::kBFloat16).to(at::kDouble);
+  };
+  return {c.shape, rounded(c.fine), rounded(c.weight), c.bias, rounded(c.coarse)};
+}
+
+/// Images are rounded once, when they are written; gradients of weights are float32.
+void expect_one_rounding_to_bf16(Draw& draw, const Case& any, ConvolutionMethod method) {
+  if (!multiplies_bf16(any.shape)) return;
+  const Case c = rounded_to_bf16(any);
+  const Results found = by_kernels(draw, c, method, at::kBFloat16), expected = by_library(c);
+  constexpr double kHalfOfLastBit = 1.0 / 256;
+  const auto expect_near = [](const at::Tensor& image, const at::Tensor& right) {
+    const at::Tensor apart = (image.to(at::kDouble) - right).abs();
+    const at::Tensor allowed = right.abs() * kHalfOfLastBit + right.abs().max() * 1e-5;
+    EXPECT_TRUE((apart <= allowed).all().item<bool>());
+  };
+  expect_near(found.coarse, expected.coarse);
+  expect_near(found.fine, expected.fine);
+  EXPECT_LE(distance(found.weight_gradient, expected.weight_gradient), 1e-4);
+}
+
 TEST(ConvolutionKernels, AnyShape) {
   for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -147,6 +171,7 @@ TEST(ConvolutionKernels, AnyShape) {
     const Results expected = by_library(c);
     expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kDouble), expected, 1e-13);
     expect_alike(by_kernels(draw, c, ConvolutionMethod::kAuto, at::kFloat), expected, 1e-5);
+    expect_one_rounding_to_bf16(draw, c, ConvolutionMethod::kAuto);
   }
 }
 
@@ -161,6 +186,7 @@ TEST(ConvolutionKernels, SquareKernelsByAllMethods) {
          {ConvolutionMethod::kAuto, ConvolutionMethod::kDirect, ConvolutionMethod::kWinograd}) {
       expect_alike(by_kernels(draw, c, method, at::kDouble), expected, 1e-12);
       expect_alike(by_kernels(draw, c, method, at::kFloat), expected, 1e-4);
+      expect_one_rounding_to_bf16(draw, c, method);
     }
   }
 }
