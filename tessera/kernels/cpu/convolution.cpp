@@ -138,22 +138,18 @@ GroupChannels group_channels(int64_t group, int64_t groups, int64_t all_in, int6
 }
 
 /// Winograd's tiles pay where a product over channels is long enough to pay for the transforms...
-/// Pairs of type bf16 are multiplied at twice the rate, the points of tiles are float32.
-bool has_winograd_channels(ConvolutionMethod method, bool has_pairs, int64_t channels,
-                           int64_t other_channels) {
-  const int64_t least_channels = has_pairs ? 32 : 8;
+bool has_winograd_channels(ConvolutionMethod method, int64_t channels, int64_t other_channels) {
+  constexpr int64_t kLeastChannels = 8;
   return method == ConvolutionMethod::kWinograd ||
          (method == ConvolutionMethod::kAuto &&
-          std::min(channels, other_channels) >= least_channels);
+          std::min(channels, other_channels) >= kLeastChannels);
 }
 
-bool may_use_winograd(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
-                      at::ScalarType type) {
+bool may_use_winograd(const ConvolutionShape& shape, at::IntArrayRef weight_shape) {
   const at::IntArrayRef kernel = weight_shape.slice(2);
   return kernel.size() >= 2 && kernel[kernel.size() - 1] == winograd::kKernel &&
          kernel[kernel.size() - 2] == winograd::kKernel &&
-         has_winograd_channels(shape.method, type == at::kBFloat16, weight_shape[0] / shape.groups,
-                               weight_shape[1]);
+         has_winograd_channels(shape.method, weight_shape[0] / shape.groups, weight_shape[1]);
 }
 
 /// ... and there are enough tiles to fill a panel. Pixels of a row are read and written together.
@@ -165,8 +161,7 @@ bool uses_winograd(ConvolutionMethod method, const SquareTaps& taps, const Strid
   if (!has_contiguous_rows(in) || !has_contiguous_rows(out)) return false;
   const int64_t tiles = out.batch * ((out.size[1] + 3) / 4) * ((out.size[2] + 3) / 4);
   const bool has_tiles = tiles >= kPanelColumns<std::remove_const_t<T>> / 2;
-  return has_winograd_channels(method, std::is_same_v<std::remove_const_t<T>, Bf16>, group.num_in,
-                               group.num_out) &&
+  return has_winograd_channels(method, group.num_in, group.num_out) &&
          (has_tiles || method == ConvolutionMethod::kWinograd);
 }
 
@@ -209,7 +204,7 @@ ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArr
   if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups)) return {};
   const int64_t coarse = weight_shape[0] / shape.groups, fine = weight_shape[1];
   const int64_t taps = c10::multiply_integers(weight_shape.slice(2));
-  const bool tiles = may_use_winograd(shape, weight_shape, type);
+  const bool tiles = may_use_winograd(shape, weight_shape);
   if (type == at::kBFloat16 && !tiles) return pairs_scratch_bytes(coarse, fine, taps);
   const int64_t numbers = tiles ? taps / 9 * winograd::kPoints : taps;
   // A panel of rows at least, of the one side or of the other.
@@ -223,7 +218,7 @@ ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
                                                 at::IntArrayRef weight_shape,
                                                 at::IntArrayRef coarse_shape, at::ScalarType type) {
   if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups) ||
-      !may_use_winograd(shape, weight_shape, type))
+      !may_use_winograd(shape, weight_shape))
     return {};
   const int64_t coarse = weight_shape[0] / shape.groups;
   const int64_t slices = c10::multiply_integers(weight_shape.slice(2)) / 9;
