@@ -59,13 +59,15 @@ struct PanelEnds {
   bool adds = false;
 };
 
-/// One product of those whose sum is wanted: rows of a and of b, so far apart.
+/// One product of those whose sum is wanted: rows of a and of b, so far apart. What is `fetched`
+/// numbers after what is read of b is asked for meanwhile.
 template <class T>
 struct PanelPart {
   const T* a = nullptr;
   int64_t a_stride = 0;
   const T* b = nullptr;
   int64_t b_stride = kPanelColumns<T>;
+  int64_t fetched = 0;
 };
 
 template <class T, int kRows>
@@ -84,6 +86,8 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth,
     const T *a = part.a, *b = part.b;
     for (int64_t l = 0; l < depth; ++l) {
       const Vector<T> first = load(b), second = load(b + kStep);
+      __builtin_prefetch(b + part.fetched);
+      __builtin_prefetch(b + part.fetched + kStep);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         add_product<T>(sums[i][0], a[i], first);

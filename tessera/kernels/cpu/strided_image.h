@@ -26,4 +26,12 @@ bool has_contiguous_rows(const StridedImage<T>& image) {
   return image.stride[2] == 1 || image.size[2] == 1;
 }
 
+/// Whether the pixels of a channel lie one after the other.
+template <class T>
+bool has_contiguous_pixels(const StridedImage<T>& image) {
+  const SpaceAxes &size = image.size, &stride = image.stride;
+  return has_contiguous_rows(image) && (size[1] == 1 || stride[1] == size[2]) &&
+         (size[0] == 1 || stride[0] == size[1] * size[2]);
+}
+
 }  // namespace tessera

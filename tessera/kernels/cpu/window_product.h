@@ -3,8 +3,8 @@
 //
 //                  columns: a block of windows
 //                 ┌────────────────┐
-//        rows     │ panels of 2    │   packed for each block of rows, in the cache
-//                 │ registers each │
+//        rows     │ panels of 2    │   packed for each block of rows, in the cache; read where they
+//                 │ registers each │   lie, where windows are neighbouring pixels of one sample
 //                 └────────────────┘
 //   weight panel  ┌────────────────┐
 //   of 14 x rows  │ 14 x 2 sums    │   in registers
@@ -108,7 +108,9 @@ class WindowProduct {
         weight_(weight),
         rows_at_once_(equal_parts(depth_, kMostRowsAtOnce)),
         panels_(group.num_out),
-        packed_(packed) {}
+        packed_(packed),
+        reads_pixels_(reads_pixels()),
+        writes_all_pixels_(writes_all_pixels()) {}
 
   void run() {
     for_panels_that_fit(panels_, panels_.within(packed_.size(), std::max<int64_t>(depth_, 1)),
@@ -218,29 +220,65 @@ class WindowProduct {
     auto* rows = reinterpret_cast<Entry*>(memory);
     T* sums = memory + rows_size;
     PackedWindows<Stored> windows(in_, windows_, group_.first_in, group_.num_in);
+    std::vector<WindowRun> packed;
     if constexpr (kTerms == 2) {
       windows.unpacked = reinterpret_cast<uint16_t*>(sums + columns * group_.num_out);
-      windows.set_columns(runs_of_windows(windows_.count, begin, count, columns), kColumns,
-                          panel_stride, columns);
+      packed = runs_of_windows(windows_.count, begin, count, columns);
     } else {
-      windows.set_columns(runs, kColumns, panel_stride, columns);
+      for (const WindowRun& run : runs)
+        if (!reads_in_place(run)) packed.push_back(run);
+    }
+    if (!packed.empty()) {
+      const int64_t last = packed.back().column + packed.back().length - 1;
+      windows.set_columns(packed, kColumns, panel_stride, (last / kColumns + 1) * kColumns);
     }
     int64_t block = 0;
     do {  // once where there is no tap at all
       const int64_t end = std::min(block + rows_at_once_, depth_);
-      windows.pack(block, end, rows, kColumns);
+      if (!packed.empty()) windows.pack(block, end, rows, kColumns);
       for (int64_t panel = first_panel; panel < end_panel; ++panel)
         multiply(panel, block, end, rows, panel_stride, runs, sums);
       block = end;
     } while (block < depth_);
-    for (const WindowRun& run : runs)
-      if (!is_direct(run))
-        write(run, sums, panels_.first_row(first_panel), panels_.first_row(end_panel));
+    bool written = false;  // the panel of columns in which a run lies
+    for (const WindowRun& run : runs) {
+      if (run.column % kColumns == 0) written = writes_in_place(run);
+      if (!written) write(run, sums, panels_.first_row(first_panel), panels_.first_row(end_panel));
+    }
   }
 
-  /// A panel of columns that is one run of pixels goes where it belongs.
-  bool is_direct(const WindowRun& run) const {
-    return kTerms == 1 && run.length == kColumns && lattice_.step[2] * out_.stride[2] == 1;
+  /// Whether windows are the pixels of the image, each for itself and as products take them.
+  bool reads_pixels() const {
+    return kTerms == 1 && windows_.taps.size() == 1 && windows_.taps[0].offset == SpaceAxes{} &&
+           windows_.step == SpaceAxes{1, 1, 1} && windows_.count == in_.size &&
+           has_contiguous_rows(in_);
+  }
+
+  /// Whether the windows write all pixels of the image, which lie one after the other.
+  bool writes_all_pixels() const {
+    return lattice_.step == SpaceAxes{1, 1, 1} && lattice_.begin == SpaceAxes{} &&
+           windows_.count == out_.size && has_contiguous_pixels(out_);
+  }
+
+  /// A panel of columns that is one run of pixels need not be packed.
+  bool reads_in_place(const WindowRun& run) const {
+    return reads_pixels_ && run.length == kColumns;
+  }
+
+  const Stored* pixel_read(const WindowRun& run, int64_t channel) const {
+    const Stored* plane = in_.plane(run.sample, group_.first_in + channel);
+    for (int axis = 0; axis < 3; ++axis) plane += run.at[axis] * in_.stride[axis];
+    return plane;
+  }
+
+  /// A panel of columns, of which this is the first run, goes where it belongs if its pixels are
+  /// neighbours: of one row, or of one sample.
+  bool writes_in_place(const WindowRun& run) const {
+    if (kTerms == 2) return false;
+    if (run.length == kColumns) return lattice_.step[2] * out_.stride[2] == 1;
+    const int64_t position =
+        (run.at[0] * windows_.count[1] + run.at[1]) * windows_.count[2] + run.at[2];
+    return writes_all_pixels_ && position + kColumns <= windows_.num_positions();
   }
 
   Stored* pixel(const WindowRun& run, int64_t channel) const {
@@ -263,17 +301,21 @@ class WindowProduct {
       ends.from_stride = kColumns;
       ends.row_start =
           bias_ != nullptr ? bias_ + group_.first_out + panels_.first_row(panel) : nullptr;
-      const bool goes_out = end == depth_ && is_direct(run);
       ends.to = sum;
       ends.to_stride = kColumns;
-      if constexpr (kTerms == 1)
-        if (goes_out) {
+      PanelPart<Entry> part{weights, panels_.rows_of(panel), rows + column_panel * panel_stride};
+      if constexpr (kTerms == 1) {
+        if (end == depth_ && writes_in_place(run)) {
           ends.to = pixel(run, panels_.first_row(panel));
           ends.to_stride = out_.channel_stride;
         }
-      multiply_panels<Entry>(static_cast<int>(panels_.rows_of(panel)), end - begin,
-                             {weights, panels_.rows_of(panel), rows + column_panel * panel_stride},
-                             ends);
+        if (reads_in_place(run)) {
+          part.b = pixel_read(run, begin);
+          part.b_stride = in_.channel_stride;
+          part.fetched = panel == first_panel_ ? kColumns : 0;  // later ones find it in the cache
+        }
+      }
+      multiply_panels<Entry>(static_cast<int>(panels_.rows_of(panel)), end - begin, part, ends);
     }
   }
 
@@ -299,6 +341,7 @@ class WindowProduct {
   const int64_t rows_at_once_;
   const RowPanels panels_;
   const std::span<Entry> packed_;
+  const bool reads_pixels_, writes_all_pixels_;
   int64_t first_panel_ = 0, end_panel_ = 0;  // that are packed
 };
 

@@ -146,7 +146,9 @@ class WindowRows {
   void pack(int64_t begin, int64_t end, T* to, int64_t row_stride) const {
     for (int64_t row = begin; row < end; ++row, to += row_stride) {
       const T* plane = image_.plane(0, first_channel_ + row / per_channel());
-      const Copy* copy = &copies_[row % per_channel() * per_tap_];
+      const int64_t tap = row % per_channel();
+      const Copy* copy = &copies_[tap * per_tap_];
+      if (tap == 0) fetch_channel(row / per_channel() + kChannelsAhead);
       for (int64_t i = 0; i < per_tap_; ++i) run_copy(copy[i], plane, to);
       std::fill_n(to + rest_to_, rest_, T(0));
     }
@@ -157,6 +159,21 @@ class WindowRows {
     int64_t to, from;
     int64_t before, length, after;  // zeros, numbers of the image, zeros
   };
+
+  static constexpr int64_t kChannelsAhead = 4;
+
+  /// Asks for what the first tap reads of a channel: runs in it are too short for the machine to
+  /// see what comes next.
+  void fetch_channel(int64_t channel) const {
+    if (first_channel_ + channel >= image_.channels) return;
+    const T* plane = image_.plane(0, first_channel_ + channel);
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+    for (int64_t i = 0; i < per_tap_; ++i) {
+      const int64_t numbers = copies_[i].length * windows_.step[2] * image_.stride[2];
+      for (int64_t at = 0; at < numbers; at += kLine)
+        __builtin_prefetch(plane + copies_[i].from + at);
+    }
+  }
 
   static int64_t place(int64_t column, int64_t per_panel, int64_t panel_stride) {
     return column / per_panel * panel_stride + column % per_panel;
