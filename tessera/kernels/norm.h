@@ -1,8 +1,9 @@
 #pragma once
-// The loops of normalisation by planes on one piece, for CPU: all elements of a sample and channel
-// have one mean, one scale and one shift. Batch, group and instance norm differ only in which
-// planes share them. Statistics are taken in float64 by blocks of fixed size, so their bits depend
-// on the view's shape and layout but not on the number of threads.
+// The loops of normalisation by planes on one piece: all elements of a sample and channel have one
+// mean, one scale and one shift. Batch, group and instance norm differ only in which planes share
+// them. What follows a normalisation can be done in the same pass: another value added, as at the
+// end of a residual block, and a ReLU. Statistics are taken in float64 by blocks of fixed size, so
+// their bits depend on the view's shape and layout but not on the number of threads.
 //
 // Tensors are views N x C x space of one shape and type (float32 or float64), with any strides. No
 // view is empty. Arrays have one entry per channel, or one per sample and channel (see PlaneIndex).
@@ -16,7 +17,7 @@
 
 namespace tessera {
 
-/// What follows a normalisation in the same pass.
+/// What ends the pass.
 enum class NormActivation { kNone, kRelu };
 
 /// Count, mean and sum of squared distances from the mean of some elements.
@@ -43,7 +44,7 @@ struct PlaneIndex {
   }
 };
 
-/// y = (x - mean) * inverse_std * weight + bias, then the activation.
+/// y = (x - mean) * inverse_std * weight + bias, plus what is added, then the activation.
 struct PlaneNorm {
   PlaneIndex index;
   std::vector<double> mean;
@@ -57,17 +58,22 @@ struct NormKernels {
   /// Merges each cell's moments of all rows, in their order. `combined` is none of the rows.
   void (*combine_moments)(const std::vector<at::Tensor>& rows, const at::Tensor& combined);
   void (*plane_moments)(const at::Tensor& x, PlaneIndex index, std::span<Moments> moments);
-  void (*normalise)(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& y);
+  /// `added` may be undefined.
+  void (*normalise)(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& added,
+                    const at::Tensor& y);
   /// Sums of dy and of dy * xhat, with xhat = (x - mean) * inverse_std and dy the gradient before
-  /// the activation.
-  void (*plane_gradient_sums)(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
-                              std::span<double> sum_dy, std::span<double> sum_dy_xhat);
+  /// the activation. `y` is there where something was added before a ReLU: its sign is that of the
+  /// sum. Else it is undefined, and which elements the ReLU let through is seen from x.
+  void (*plane_gradient_sums)(const at::Tensor& x, const at::Tensor& y, const at::Tensor& grad_y,
+                              const PlaneNorm& norm, std::span<double> sum_dy,
+                              std::span<double> sum_dy_xhat);
   /// dx = inverse_std * (dxhat - mean_dxhat - xhat * mean_dxhat_xhat), with dxhat = weight * dy.
   /// The means are over all elements that share the statistics, and zero where these do not depend
-  /// on x.
-  void (*normalise_gradient)(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
-                             std::span<const double> mean_dxhat,
-                             std::span<const double> mean_dxhat_xhat, const at::Tensor& grad_x);
+  /// on x. The gradient of what was added is dy; `grad_added` may be undefined.
+  void (*normalise_gradient)(const at::Tensor& x, const at::Tensor& y, const at::Tensor& grad_y,
+                             const PlaneNorm& norm, std::span<const double> mean_dxhat,
+                             std::span<const double> mean_dxhat_xhat, const at::Tensor& grad_x,
+                             const at::Tensor& grad_added);
 
   static const NormKernels kCpu;
 };

@@ -13,7 +13,7 @@ Graph linear_by_parts(const Graph& graph, const Plan& plan) {
             pair.node.types.inputs[0].batch() / (plan.data * plan.micro_batches);
         return pair.node.op->kind() == "flatten" && samples < plan.ranks_of_stage(pair.stage);
       },
-      [&](Graph& result, ValueId input, const FusingPair& pair) {
+      [&](Graph& result, const std::vector<ValueId>& inputs, const FusingPair& pair) {
         const Node& linear = pair.reader;
         const ValueId image = pair.node.inputs[0];
         Shape spatial = graph.type(image).shape();
@@ -22,7 +22,7 @@ Graph linear_by_parts(const Graph& graph, const Plan& plan) {
             partial_name(linear),
             std::make_shared<PartialLinear>(cells_on_stage(graph, plan, image, pair.stage), spatial,
                                             linear.types.output.channels()),
-            {input}, {linear.parameters[0]});
+            inputs, {linear.parameters[0]});
         const std::vector<ParameterId> bias(linear.parameters.begin() + 1, linear.parameters.end());
         return result.add_node(linear.name, std::make_shared<SumParts>(), {parts}, bias);
       });

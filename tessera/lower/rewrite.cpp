@@ -7,7 +7,7 @@
 #include "tessera/base/error.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite_passes.h"
-#include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/plane_norm_op.h"
 #include "tessera/ops/pointwise/relu.h"
 
 namespace tessera {
@@ -33,11 +33,43 @@ void check_without(const std::vector<std::string>& without) {
   }
 }
 
+/// The only node that reads a node's output; none where it is a result, too.
+std::optional<NodeId> only_reader(const Graph& graph, NodeId node) {
+  const ValueId output = graph.node(node).output;
+  const std::vector<Use>& uses = graph.value(output).uses;
+  const std::vector<ValueId>& outputs = graph.outputs();
+  if (uses.size() != 1 || std::find(outputs.begin(), outputs.end(), output) != outputs.end())
+    return std::nullopt;
+  return uses[0].node;
+}
+
+bool can_join_a_sum(const Graph& graph, NodeId node) {
+  const PlaneNormOp* norm = plane_norm_op(*graph.node(node).op);
+  return norm != nullptr && norm->can_add() && only_reader(graph, node);
+}
+
+/// Of two norms that are added, the later one: the other is there by then.
+bool sum_takes_norm(const Graph& graph, NodeId norm, NodeId sum) {
+  const Node& reader = graph.node(sum);
+  if (reader.op->kind() != "add" || !can_join_a_sum(graph, norm) ||
+      reader.types.inputs[0] != reader.types.inputs[1])
+    return false;
+  return std::ranges::all_of(reader.inputs, [&](ValueId input) {
+    const NodeId producer = graph.value(input).producer;
+    return producer <= norm || !can_join_a_sum(graph, producer);
+  });
+}
+
 }  // namespace
 
 const std::vector<Rewrite>& rewrites() {
   static const std::vector<Rewrite> all{
-      {"fuse-norm-relu", "a batch norm and the ReLU that alone reads it become one operator",
+      {"fuse-norm-add",
+       "a norm and the sum that alone reads it become one operator, without multigrid",
+       Rewrite::Kind::kOptional, fuse_norm_add},
+      {"fuse-norm-relu",
+       "a norm, or its sum with another value, and the ReLU that alone reads it become one "
+       "operator",
        Rewrite::Kind::kOptional, fuse_norm_relu},
       {"multigrid",
        "a residual chain becomes sweeps over its intervals, where the plan asks for multigrid",
@@ -62,16 +94,14 @@ Graph rewrite(const Graph& graph, const Plan& plan, const std::vector<std::strin
 }
 
 std::optional<NodeId> fusing_reader(const Graph& graph, NodeId node) {
-  const Op& op = *graph.node(node).op;
-  const ValueId output = graph.node(node).output;
-  const std::vector<Use>& uses = graph.value(output).uses;
-  const std::vector<ValueId>& outputs = graph.outputs();
-  if (uses.size() != 1 || std::find(outputs.begin(), outputs.end(), output) != outputs.end())
-    return std::nullopt;
-  const Op& reader = *graph.node(uses[0].node).op;
-  const bool fuses = (is_plain_batch_norm(op) && is_relu(reader)) ||
-                     (op.kind() == "flatten" && reader.kind() == "linear");
-  return fuses ? std::optional(uses[0].node) : std::nullopt;
+  const std::optional<NodeId> reader = only_reader(graph, node);
+  if (!reader) return std::nullopt;
+  const Op &op = *graph.node(node).op, &after = *graph.node(*reader).op;
+  const PlaneNormOp* norm = plane_norm_op(op);
+  const bool fuses = (norm && norm->can_end_with_relu() && is_relu(after)) ||
+                     sum_takes_norm(graph, node, *reader) ||
+                     (op.kind() == "flatten" && after.kind() == "linear");
+  return fuses ? reader : std::nullopt;
 }
 
 }  // namespace tessera

@@ -38,7 +38,7 @@ const std::vector<Rewrite>& rewrites();
 Graph rewrite(const Graph& graph, const Plan& plan, const std::vector<std::string>& without = {});
 
 /// The reader of a node's output into which a pass may take the node over, if one stage runs both:
-/// the ReLU after a batch norm, the linear layer after a flatten. None where others read the
+/// the sum or the ReLU after a norm, the linear layer after a flatten. None where others read the
 /// output, too. (A flatten is only taken over where the batch is small.)
 std::optional<NodeId> fusing_reader(const Graph& graph, NodeId node);
 

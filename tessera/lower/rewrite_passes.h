@@ -1,7 +1,8 @@
 #pragma once
 // The passes that rewrite.h lists, and what they share.
 //
-//   batch_norm → relu              →  batch_norm_relu
+//   norm, other → add              →  norm_add
+//   norm → relu, norm_add → relu   →  norm_relu, norm_add_relu
 //   spatial sum or mean, all axes  →  partial_sum → sum_parts
 //   flatten → linear, small batch  →  partial_linear → sum_parts
 
@@ -14,6 +15,7 @@
 
 namespace tessera {
 
+Graph fuse_norm_add(const Graph& graph, const Plan& plan);
 Graph fuse_norm_relu(const Graph& graph, const Plan& plan);
 Graph sums_by_parts(const Graph& graph, const Plan& plan);
 Graph linear_by_parts(const Graph& graph, const Plan& plan);
@@ -23,15 +25,16 @@ struct FusingPair {
   const Node& node;
   const Node& reader;
   int stage = 0;
+  size_t input = 0;  // of the reader, that the node makes
 };
 
 /// Puts something else in the place of the pairs that `belongs` picks. `replace` gets the graph
-/// that is being made and the new value that stands for the input of `pair.node`, and gives the one
-/// that stands for the output of `pair.reader`.
-Graph replace_pairs(
-    const Graph& graph, const Plan& plan,
-    const std::function<bool(const FusingPair& pair)>& belongs,
-    const std::function<ValueId(Graph& result, ValueId input, const FusingPair& pair)>& replace);
+/// that is being made and the new values that stand for the inputs of `pair.node` and then for the
+/// others of `pair.reader`, and gives the one that stands for the output of `pair.reader`.
+Graph replace_pairs(const Graph& graph, const Plan& plan,
+                    const std::function<bool(const FusingPair& pair)>& belongs,
+                    const std::function<ValueId(Graph& result, const std::vector<ValueId>& inputs,
+                                                const FusingPair& pair)>& replace);
 
 /// The spatial cells of a value, as a stage that reads it would cut it.
 std::vector<Box> cells_on_stage(const Graph& graph, const Plan& plan, ValueId value, int stage);

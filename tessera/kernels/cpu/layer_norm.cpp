@@ -153,10 +153,15 @@ void add_tile_sums(const Tile<const T>& x, const Tile<const T>& grad_y, const Pi
     const T *in = x.channel(c), *grad = grad_y.channel(c);
     grad_y.prefetch_after(c, pixels);
     Lanes weighted, plain;
-    accumulate(weighted, pixels, [&](int64_t p) {
-      return grad[p] * ((in[p] - statistics.mean[p]) * statistics.inverse_std[p]);
-    });
-    accumulate(plain, pixels, [&](int64_t p) { return static_cast<double>(grad[p]); });
+    add_terms(
+        pixels,
+        [&](int64_t p, auto count) {
+          const Vector<double> dy = widened<T>(load_few(grad + p, count));
+          const Vector<double> distance =
+              widened<T>(load_few(in + p, count)) - load_few(statistics.mean + p, count);
+          return Terms<2>{dy * (distance * load_few(statistics.inverse_std + p, count)), dy};
+        },
+        weighted, plain);
     sums[c] += weighted.sum();
     sums[channels + c] += plain.sum();
   }

@@ -1,177 +1,65 @@
 #include "tessera/kernels/norm.h"
 
-#include <ATen/Dispatch.h>
-
 #include <algorithm>
-#include <cmath>
 
 #include "tessera/kernels/cpu/image_view.h"
 #include "tessera/kernels/cpu/lanes.h"
+#include "tessera/kernels/cpu/norm_gradient.h"
 #include "tessera/kernels/cpu/plane_blocks.h"
+#include "tessera/kernels/cpu/plane_norm.h"
+#include "tessera/kernels/cpu/register_rows.h"
 
 namespace tessera {
 namespace {
 
-using Activation = NormActivation;
-
+/// Of the distances from the block's first number. The sum of their squares loses nothing to that
+/// of all distances from the mean, which has the first number's among them: it is at most as many
+/// times as large as the block has numbers.
 template <class T>
 Moments block_moments(const PlaneBlocks& blocks, int64_t block, const ImageView<const T>& x) {
   const int64_t n = blocks.batch(block), c = blocks.channel(block);
-  Moments moments;
-  Lanes sum;
+  double first = 0, count = 0;
+  Lanes sum, squares;
   blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
     const T* row = x.row(n, c, d, h) + column;
-    accumulate(sum, columns, [row](int64_t i) { return static_cast<double>(row[i]); });
-    moments.count += static_cast<double>(columns);
+    if (count == 0) first = row[0];
+    count += static_cast<double>(columns);
+    add_terms(
+        columns,
+        [&](int64_t i, auto some) {
+          fetch_ahead(row + i);
+          const Vector<double> distance = only(widened<T>(load_few(row + i, some)) - first, some);
+          return Terms<2>{distance, distance * distance};
+        },
+        sum, squares);
   });
-  const double mean = moments.mean = sum.sum() / moments.count;
-  Lanes squares;
-  blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
-    const T* row = x.row(n, c, d, h) + column;
-    accumulate(squares, columns, [row, mean](int64_t i) {
-      const double distance = row[i] - mean;
-      return distance * distance;
-    });
-  });
-  moments.m2 = squares.sum();
-  return moments;
+  const double distance = sum.sum() / count;
+  return {count, first + distance, std::max(squares.sum() - distance * distance * count, 0.0)};
 }
 
-/// The numbers that the loops use for one plane, rounded to the tensors' type once.
-template <class T>
-struct Affine {
-  T scale, shift;
-
-  Affine(const PlaneNorm& norm, size_t plane) {
-    const double exact_scale = norm.weight[plane] * norm.inverse_std[plane];
-    scale = static_cast<T>(exact_scale);
-    shift = static_cast<T>(norm.bias[plane] - norm.mean[plane] * exact_scale);
-  }
-
-  /// The value before the activation. Backward decides by it which elements the ReLU let through,
-  /// so it must not be left to the compiler whether to contract it.
-  T operator()(T x) const {
-#ifdef FP_FAST_FMA
-    return std::fma(x, scale, shift);
-#else
-    return x * scale + shift;
-#endif
-  }
-};
-
-template <Activation kActivation, class T>
-inline T activate(T value) {
-  if constexpr (kActivation == Activation::kNone) return value;
-  return value <= 0 ? T(0) : value;  // NaN passes, as in PyTorch
-}
-
-/// The gradient before the activation, from the one after it.
-template <Activation kActivation, class T>
-inline T gradient_before(const Affine<T>& affine, T x, T grad_y) {
-  if constexpr (kActivation == Activation::kNone) return grad_y;
-  return affine(x) <= 0 ? T(0) : grad_y;
-}
-
-template <Activation kActivation, class T>
-void normalise_blocks(const at::Tensor& x_image, const PlaneNorm& norm, const at::Tensor& y_image) {
-  const std::vector<at::Tensor> images = join_rows({x_image, y_image});
-  const ImageView<const T> x(images[0]);
-  const ImageView<T> y(images[1]);
+template <NormActivation kActivation, class T>
+void normalise_blocks(const at::Tensor& x_image, const PlaneNorm& norm,
+                      const at::Tensor& added_image, const at::Tensor& y_image) {
+  const bool adds = added_image.defined();
+  const std::vector<at::Tensor> images =
+      join_rows({x_image, adds ? added_image : x_image, y_image});
+  const ImageView<const T> x(images[0]), added(images[1]);
+  const ImageView<T> y(images[2]);
   const PlaneBlocks blocks(images[0]);
   blocks.in_parallel([&](int64_t block) {
     const int64_t n = blocks.batch(block), c = blocks.channel(block);
     const Affine<T> affine(norm, norm.index(n, c));
     blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
-      const T* in = x.row(n, c, d, h) + column;
+      const T *in = x.row(n, c, d, h) + column, *other = added.row(n, c, d, h) + column;
       T* out = y.row(n, c, d, h) + column;
-#pragma GCC ivdep
-      for (int64_t i = 0; i < columns; ++i) out[i] = activate<kActivation>(affine(in[i]));
+      for_registers<T>(columns, [&](int64_t i, auto count) {
+        fetch_ahead(in + i);
+        fetch_ahead(other + i);
+        Vector<T> value = affine(load_part(in + i, count));
+        if (adds) value += load_part(other + i, count);
+        store_part(out + i, activate<kActivation>(value), count);
+      });
     });
-  });
-}
-
-struct GradientSums {
-  double dy = 0;
-  double dy_distance = 0;  // of dy * (x - mean)
-};
-
-template <Activation kActivation, class T>
-GradientSums block_gradient_sums(const PlaneBlocks& blocks, int64_t block,
-                                 const ImageView<const T>& x, const ImageView<const T>& grad_y,
-                                 const PlaneNorm& norm) {
-  const int64_t n = blocks.batch(block), c = blocks.channel(block);
-  const Affine<T> affine(norm, norm.index(n, c));
-  const double mean = norm.mean[norm.index(n, c)];
-  // Masked into a buffer first: within the sums the compiler would branch on every element.
-  T dy[PlaneBlocks::kBlockElements];
-  Lanes sum, weighted;
-  blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
-    const T* in = x.row(n, c, d, h) + column;
-    const T* grad = grad_y.row(n, c, d, h) + column;
-    for (int64_t i = 0; i < columns; ++i)
-      dy[i] = gradient_before<kActivation>(affine, in[i], grad[i]);
-    accumulate(sum, columns, [&](int64_t i) { return static_cast<double>(dy[i]); });
-    accumulate(weighted, columns, [&](int64_t i) { return dy[i] * (in[i] - mean); });
-  });
-  return {sum.sum(), weighted.sum()};
-}
-
-template <Activation kActivation, class T>
-void sum_gradient_blocks(const at::Tensor& x_image, const at::Tensor& grad_y_image,
-                         const PlaneNorm& norm, std::span<double> sum_dy,
-                         std::span<double> sum_dy_xhat) {
-  const std::vector<at::Tensor> images = join_rows({x_image, grad_y_image});
-  const ImageView<const T> x(images[0]), grad_y(images[1]);
-  const PlaneBlocks blocks(images[0]);
-  std::vector<GradientSums> parts(blocks.total());
-  blocks.in_parallel([&](int64_t block) {
-    parts[block] = block_gradient_sums<kActivation, T>(blocks, block, x, grad_y, norm);
-  });
-  for (int64_t block = 0; block < blocks.total(); ++block) {
-    const size_t plane = norm.index(blocks.batch(block), blocks.channel(block));
-    sum_dy[plane] += parts[block].dy;
-    sum_dy_xhat[plane] += parts[block].dy_distance * norm.inverse_std[plane];
-  }
-}
-
-template <Activation kActivation, class T>
-void normalise_gradient_blocks(const at::Tensor& x_image, const at::Tensor& grad_y_image,
-                               const PlaneNorm& norm, std::span<const double> mean_dxhat,
-                               std::span<const double> mean_dxhat_xhat,
-                               const at::Tensor& grad_x_image) {
-  const std::vector<at::Tensor> images = join_rows({x_image, grad_y_image, grad_x_image});
-  const ImageView<const T> x(images[0]), grad_y(images[1]);
-  const ImageView<T> grad_x(images[2]);
-  const PlaneBlocks blocks(images[0]);
-  blocks.in_parallel([&](int64_t block) {
-    const int64_t n = blocks.batch(block), c = blocks.channel(block);
-    const size_t plane = norm.index(n, c);
-    const Affine<T> affine(norm, plane);
-    const double inverse_std = norm.inverse_std[plane];
-    const T mean = static_cast<T>(norm.mean[plane]);
-    const T slope = static_cast<T>(-inverse_std * inverse_std * mean_dxhat_xhat[plane]);
-    const T offset = static_cast<T>(-inverse_std * mean_dxhat[plane]);
-    blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
-      const T* in = x.row(n, c, d, h) + column;
-      const T* grad = grad_y.row(n, c, d, h) + column;
-      T* out = grad_x.row(n, c, d, h) + column;
-#pragma GCC ivdep
-      for (int64_t i = 0; i < columns; ++i) {
-        const T dy = gradient_before<kActivation>(affine, in[i], grad[i]);
-        out[i] = affine.scale * dy + (slope * (in[i] - mean) + offset);
-      }
-    });
-  });
-}
-
-/// Calls run.template operator()<activation, scalar type>().
-template <class Run>
-void dispatch(const at::Tensor& x, Activation activation, Run&& run) {
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
-    if (activation == Activation::kRelu)
-      run.template operator()<Activation::kRelu, scalar_t>();
-    else
-      run.template operator()<Activation::kNone, scalar_t>();
   });
 }
 
@@ -234,30 +122,15 @@ void plane_moments(const at::Tensor& x, PlaneIndex index, std::span<Moments> mom
     moments[index(blocks.batch(block), blocks.channel(block))].merge(parts[block]);
 }
 
-void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& y) {
+void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& added,
+               const at::Tensor& y) {
   write_rows(y, [&](const at::Tensor& image) {
-    dispatch(x, norm.activation, [&]<Activation kActivation, class T>() {
-      normalise_blocks<kActivation, T>(read_rows(x), norm, image);
-    });
-  });
-}
-
-void plane_gradient_sums(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
-                         std::span<double> sum_dy, std::span<double> sum_dy_xhat) {
-  std::fill(sum_dy.begin(), sum_dy.end(), 0.0);
-  std::fill(sum_dy_xhat.begin(), sum_dy_xhat.end(), 0.0);
-  dispatch(x, norm.activation, [&]<Activation kActivation, class T>() {
-    sum_gradient_blocks<kActivation, T>(read_rows(x), read_rows(grad_y), norm, sum_dy, sum_dy_xhat);
-  });
-}
-
-void normalise_gradient(const at::Tensor& x, const at::Tensor& grad_y, const PlaneNorm& norm,
-                        std::span<const double> mean_dxhat, std::span<const double> mean_dxhat_xhat,
-                        const at::Tensor& grad_x) {
-  write_rows(grad_x, [&](const at::Tensor& image) {
-    dispatch(x, norm.activation, [&]<Activation kActivation, class T>() {
-      normalise_gradient_blocks<kActivation, T>(read_rows(x), read_rows(grad_y), norm, mean_dxhat,
-                                                mean_dxhat_xhat, image);
+    const at::Tensor other = added.defined() ? read_rows(added) : at::Tensor();
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
+      if (norm.activation == NormActivation::kRelu)
+        normalise_blocks<NormActivation::kRelu, scalar_t>(read_rows(x), norm, other, image);
+      else
+        normalise_blocks<NormActivation::kNone, scalar_t>(read_rows(x), norm, other, image);
     });
   });
 }

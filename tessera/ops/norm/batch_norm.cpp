@@ -6,11 +6,10 @@
 #include "tessera/geometry/split.h"
 #include "tessera/graph/script.h"
 #include "tessera/kernels/norm.h"
+#include "tessera/ops/norm/plane_norm_op.h"
 
 namespace tessera {
 namespace {
-
-using Activation = BatchNormOptions::Activation;
 
 /// Elements of a channel in a box of the value.
 double count_per_channel(const Box& box) {
@@ -22,18 +21,10 @@ std::span<double> part(std::span<double> channels, const Range& range) {
   return channels.subspan(range.begin, range.size());
 }
 
-class BatchNorm final : public Op,
-                        public HasRunningStatistics,
-                        public NormalisesChannels,
-                        public HasBatchParts {
+class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public HasBatchParts {
  public:
-  explicit BatchNorm(const BatchNormOptions& options) : options_(options) {}
-
-  const BatchNormOptions& options() const { return options_; }
-
-  std::string kind() const override {
-    return options_.activation == Activation::kRelu ? "batch_norm_relu" : "batch_norm";
-  }
+  explicit BatchNorm(const BatchNormOptions& options)
+      : PlaneNormOp({.activation = options.activation}), options_(options) {}
 
   std::string settings() const override {
     std::string text = uses_batch() ? "" : "running statistics";
@@ -43,41 +34,20 @@ class BatchNorm final : public Op,
     return text;
   }
 
-  ValueType infer_type(std::span<const ValueType> inputs) const override {
-    const ValueType& input = inputs[0];
-    check_norm_input(input, options_.epsilon);
-    check_momentum(options_.momentum);
-    if (!uses_batch() && !options_.running)
-      throw_error<InvalidInput>(
-          "running statistics are asked for and not tracked; track them, or use the batch's");
-    if (uses_batch() && smallest_part(input) <= 1)
-      throw_error<InvalidInput>(
-          "input {} has one value per channel{}, which has no variance; use a larger batch or "
-          "image, or running statistics",
-          to_string(input),
-          options_.batch_parts == 1
-              ? std::string()
-              : fmt::format(" in one of {} micro-batches", options_.batch_parts));
-    return input;
-  }
-
   std::shared_ptr<const Op> by_running_statistics() const override {
     if (!options_.running) return nullptr;
-    BatchNormOptions options = options_;
-    options.statistics = BatchNormOptions::Statistics::kRunning;
-    return batch_norm_op(options);
+    const auto op = std::make_shared<BatchNorm>(*this);
+    op->options_.statistics = BatchNormOptions::Statistics::kRunning;
+    return op;
   }
 
   int64_t channels_together(const NodeTypes&) const override { return 1; }
   std::shared_ptr<const Op> by_parts(int64_t parts) const override {
-    BatchNormOptions options = options_;
-    options.batch_parts = parts;
-    return batch_norm_op(options);
+    const auto op = std::make_shared<BatchNorm>(*this);
+    op->options_.batch_parts = parts;
+    return op;
   }
 
-  Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
-  bool keeps_input(int) const override { return true; }
-  bool cheap_to_recompute() const override { return true; }
   Statistics forward_statistics(const NodeTypes& types) const override {
     if (!uses_batch()) return {};
     return {kNumbersPerCell * types.output.channels(), 2 * types.output.channels()};
@@ -87,10 +57,6 @@ class BatchNorm final : public Op,
   }
   bool weight_gradient_from_statistics() const override { return uses_batch(); }
   int64_t batch_parts() const override { return uses_batch() ? options_.batch_parts : 0; }
-  double flops(const Box& out, const NodeTypes&) const override {
-    const double per_element = uses_batch() ? 6 : 2;  // sum, distance, square, sum; then x * a + b
-    return per_element * static_cast<double>(out.volume());
-  }
 
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
@@ -128,7 +94,8 @@ class BatchNorm final : public Op,
 
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    normalise(args.inputs[0].view(args.out_box), plane_norm(args), args.output.view(args.out_box));
+    normalise(args.inputs[0].view(args.out_box), plane_norm(args), added(args),
+              args.output.view(args.out_box));
   }
 
   void piece_grad_statistics(KernelArgs& args) const override {
@@ -136,7 +103,7 @@ class BatchNorm final : public Op,
   }
 
   void input_gradient(KernelArgs& args) const override {
-    if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
+    if (args.out_box.empty() || !wants_grad_x(args)) return;
     const PlaneNorm norm = plane_norm(args);
     const size_t channels = norm.mean.size();
     std::vector<double> mean_dxhat(channels), mean_dxhat_xhat(channels);
@@ -150,8 +117,9 @@ class BatchNorm final : public Op,
         mean_dxhat_xhat[c] = norm.weight[c] * dy_xhat[c] / count;
       }
     }
-    normalise_gradient(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box), norm,
-                       mean_dxhat, mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
+    normalise_gradient(args.inputs[0].view(args.out_box), kept_output(args),
+                       args.grad_output.view(args.out_box), norm, mean_dxhat, mean_dxhat_xhat,
+                       args.grad_inputs[0].view(args.out_box), grad_added(args));
   }
 
   /// The piece's own sums, never the merged ones: gradients are summed over the ranks later.
@@ -167,7 +135,31 @@ class BatchNorm final : public Op,
     grad_bias.add_(sums.narrow(0, 0, channels).to(grad_bias.scalar_type()));
   }
 
-  at::Tensor reference(const ReferenceArgs& args) const override {
+ private:
+  std::shared_ptr<PlaneNormOp> copy() const override { return std::make_shared<BatchNorm>(*this); }
+  std::string norm_kind() const override { return "batch_norm"; }
+
+  void check_norm(const ValueType& input) const override {
+    check_norm_input(input, options_.epsilon);
+    check_momentum(options_.momentum);
+    if (!uses_batch() && !options_.running)
+      throw_error<InvalidInput>(
+          "running statistics are asked for and not tracked; track them, or use the batch's");
+    if (uses_batch() && smallest_part(input) <= 1)
+      throw_error<InvalidInput>(
+          "input {} has one value per channel{}, which has no variance; use a larger batch or "
+          "image, or running statistics",
+          to_string(input),
+          options_.batch_parts == 1
+              ? std::string()
+              : fmt::format(" in one of {} micro-batches", options_.batch_parts));
+  }
+
+  double norm_flops_per_element() const override {
+    return uses_batch() ? 6 : 2;  // sum, distance, square, sum; then x * a + b
+  }
+
+  at::Tensor norm_reference(const ReferenceArgs& args) const override {
     const at::Tensor& x = args.inputs[0];
     const bool apart = uses_batch() && options_.batch_parts > 1;
     const at::Tensor whole = with_one_spatial_axis(x);
@@ -187,25 +179,22 @@ class BatchNorm final : public Op,
       y = reference_part(whole, args, tensor_or_none(args.buffers, 0),
                          tensor_or_none(args.buffers, 1));
     }
-    y = y.view(x.sizes());
-    return options_.activation == Activation::kRelu ? at::relu(y) : y;
+    return y.view(x.sizes());
   }
 
   /// Of the batch that it is given: there are no micro-batches.
-  std::optional<std::string> script(const ScriptArgs& args) const override {
+  std::optional<std::string> norm_script(const ScriptArgs& args) const override {
     const std::string by_batch = !uses_batch()       ? script_bool(false)
                                  : !options_.running ? script_bool(true)
                                                      : args.training();
-    const std::string y = script_call(
+    return script_call(
         "torch.batch_norm",
         {args.inputs[0], script_or_none(args.parameters, 0), script_or_none(args.parameters, 1),
          script_or_none(args.buffers, 0), script_or_none(args.buffers, 1), by_batch,
          script_real(options_.momentum), script_real(options_.epsilon),
          /*cudnn_enabled=*/script_bool(true)});
-    return options_.activation == Activation::kRelu ? script_call("torch.relu", {y}) : y;
   }
 
- private:
   at::Tensor reference_part(const at::Tensor& x, const ReferenceArgs& args,
                             const at::Tensor& running_mean, const at::Tensor& running_var) const {
     return at::batch_norm(x, tensor_or_none(args.parameters, 0), tensor_or_none(args.parameters, 1),
@@ -234,7 +223,7 @@ class BatchNorm final : public Op,
   PlaneNorm plane_norm(const KernelArgs& args) const {
     const Range channels = args.out_box[1];
     PlaneNorm norm;
-    norm.activation = options_.activation;
+    norm.activation = tail().activation;
     if (options_.affine) {
       norm.weight = entries(args.parameters[0], channels);
       norm.bias = entries(args.parameters[1], channels);
@@ -258,9 +247,9 @@ class BatchNorm final : public Op,
     sums.zero_();
     if (args.out_box.empty()) return;
     const Range channels = args.out_box[1];
-    plane_gradient_sums(args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box),
-                        plane_norm(args), part(first_half(sums), channels),
-                        part(second_half(sums), channels));
+    plane_gradient_sums(args.inputs[0].view(args.out_box), kept_output(args),
+                        args.grad_output.view(args.out_box), plane_norm(args),
+                        part(first_half(sums), channels), part(second_half(sums), channels));
   }
 
   BatchNormOptions options_;
@@ -282,18 +271,6 @@ ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
 
 std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options) {
   return std::make_shared<BatchNorm>(options);
-}
-
-bool is_plain_batch_norm(const Op& op) {
-  const auto* norm = dynamic_cast<const BatchNorm*>(&op);
-  return norm != nullptr && norm->options().activation == Activation::kNone;
-}
-
-std::shared_ptr<const Op> with_relu(const Op& batch_norm) {
-  TESSERA_CHECK(is_plain_batch_norm(batch_norm), "{} is not a plain batch norm", batch_norm.kind());
-  BatchNormOptions options = dynamic_cast<const BatchNorm&>(batch_norm).options();
-  options.activation = Activation::kRelu;
-  return batch_norm_op(options);
 }
 
 }  // namespace tessera

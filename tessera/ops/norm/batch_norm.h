@@ -1,6 +1,6 @@
 #pragma once
-// Batch normalisation over batch and space, and its fusion with a ReLU. Statistics are those of the
-// whole batch (or, where asked for, of each micro-batch) and image however they are cut: each piece
+// Batch normalisation over batch and space, alone or with a ReLU. Statistics are those of the whole
+// batch (or, where asked for, of each micro-batch) and image however they are cut: each piece
 // gives count, mean and M2 of its own elements, which are merged by Chan's formula (see
 // docs/architecture.md). Backward reads the input and the merged statistics; the output is
 // recomputed where it is wanted, not kept.
@@ -41,11 +41,5 @@ ValueId batch_norm(Graph& graph, ValueId x, const std::string& name,
 
 /// The operator alone, for a node that has its parameters and buffers already.
 std::shared_ptr<const Op> batch_norm_op(const BatchNormOptions& options);
-
-/// Whether the operator is a batch normalisation without an activation.
-bool is_plain_batch_norm(const Op& op);
-
-/// The fused operator for a plain batch normalisation and the ReLU after it.
-std::shared_ptr<const Op> with_relu(const Op& batch_norm);
 
 }  // namespace tessera

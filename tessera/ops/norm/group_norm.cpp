@@ -15,38 +15,36 @@ class GroupNorm final : public SampleNorm {
       : SampleNorm(options.affine ? Affine::kChannel : Affine::kNone, options.epsilon),
         groups_(options.groups) {}
 
-  std::string kind() const override { return "group_norm"; }
-
   std::string settings() const override {
     return fmt::format("groups {}{}", groups_, affine() == Affine::kNone ? ", no affine" : "");
   }
 
-  ValueType infer_type(std::span<const ValueType> inputs) const override {
-    const ValueType& input = inputs[0];
+ private:
+  std::shared_ptr<PlaneNormOp> copy() const override { return std::make_shared<GroupNorm>(*this); }
+  std::string norm_kind() const override { return "group_norm"; }
+  void check_norm(const ValueType& input) const override {
     check_norm_input(input, epsilon());
     if (groups_ < 1 || input.channels() % groups_ != 0)
       throw_error<InvalidInput>("{} in {}; give a divisor of the channels",
                                 counted(input.channels(), "channel"), counted(groups_, "group"));
     check_not_alone(input, input.channels() / groups_ * pixels_per_sample(input),
                     "group of a sample");
-    return input;
   }
 
-  at::Tensor reference(const ReferenceArgs& args) const override {
+  at::Tensor norm_reference(const ReferenceArgs& args) const override {
     const at::Tensor& x = args.inputs[0];
     return at::group_norm(with_one_spatial_axis(x), groups_, tensor_or_none(args.parameters, 0),
                           tensor_or_none(args.parameters, 1), epsilon(), /*cudnn_enabled=*/false)
         .view(x.sizes());
   }
 
-  std::optional<std::string> script(const ScriptArgs& args) const override {
+  std::optional<std::string> norm_script(const ScriptArgs& args) const override {
     return script_call("torch.group_norm",
                        {args.inputs[0], std::to_string(groups_), script_or_none(args.parameters, 0),
                         script_or_none(args.parameters, 1), script_real(epsilon()),
                         /*cudnn_enabled=*/script_bool(true)});
   }
 
- private:
   int64_t num_groups(int64_t) const override { return groups_; }
 
   int64_t groups_;

@@ -24,27 +24,29 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
       : SampleNorm(options.affine ? Affine::kChannel : Affine::kNone, options.epsilon),
         options_(options) {}
 
-  std::string kind() const override { return "instance_norm"; }
-
   std::string settings() const override {
     std::string text = options_.affine ? "affine" : "";
     if (options_.track_running) text += text.empty() ? "tracked" : ", tracked";
     return text;
   }
 
-  ValueType infer_type(std::span<const ValueType> inputs) const override {
-    const ValueType& input = inputs[0];
+  std::shared_ptr<const Op> by_running_statistics() const override {
+    if (!options_.track_running) return nullptr;
+    return plane_norm_op(*batch_norm_op(by_running(options_)))->with_tail(tail());
+  }
+
+ private:
+  std::shared_ptr<PlaneNormOp> copy() const override {
+    return std::make_shared<InstanceNorm>(*this);
+  }
+  std::string norm_kind() const override { return "instance_norm"; }
+  void check_norm(const ValueType& input) const override {
     check_norm_input(input, options_.epsilon);
     check_momentum(options_.momentum);
     check_not_alone(input, pixels_per_sample(input), "channel of a sample");
-    return input;
   }
 
-  std::shared_ptr<const Op> by_running_statistics() const override {
-    return options_.track_running ? batch_norm_op(by_running(options_)) : nullptr;
-  }
-
-  at::Tensor reference(const ReferenceArgs& args) const override {
+  at::Tensor norm_reference(const ReferenceArgs& args) const override {
     const at::Tensor& x = args.inputs[0];
     return at::instance_norm(with_one_spatial_axis(x), tensor_or_none(args.parameters, 0),
                              tensor_or_none(args.parameters, 1), tensor_or_none(args.buffers, 0),
@@ -53,7 +55,7 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
         .view(x.sizes());
   }
 
-  std::optional<std::string> script(const ScriptArgs& args) const override {
+  std::optional<std::string> norm_script(const ScriptArgs& args) const override {
     return script_call(
         "torch.instance_norm",
         {args.inputs[0], script_or_none(args.parameters, 0), script_or_none(args.parameters, 1),
@@ -63,7 +65,6 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
          /*cudnn_enabled=*/script_bool(true)});
   }
 
- private:
   int64_t num_groups(int64_t channels) const override { return channels; }
 
   /// Means over the batch of the instances' means and unbiased variances.

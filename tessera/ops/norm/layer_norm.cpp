@@ -92,24 +92,28 @@ class SampleLayerNorm final : public SampleNorm {
   explicit SampleLayerNorm(const LayerNormOptions& options)
       : SampleNorm(options.affine ? Affine::kElement : Affine::kNone, options.epsilon) {}
 
-  std::string kind() const override { return "layer_norm"; }
   std::string settings() const override {
     return affine() == Affine::kNone ? "over sample, no affine" : "over sample";
   }
 
-  ValueType infer_type(std::span<const ValueType> inputs) const override {
-    check_norm_input(inputs[0], epsilon());
-    check_not_alone(inputs[0], inputs[0].channels() * pixels_per_sample(inputs[0]), "sample");
-    return inputs[0];
+ private:
+  std::shared_ptr<PlaneNormOp> copy() const override {
+    return std::make_shared<SampleLayerNorm>(*this);
+  }
+  std::string norm_kind() const override { return "layer_norm"; }
+  void check_norm(const ValueType& input) const override {
+    check_norm_input(input, epsilon());
+    check_not_alone(input, input.channels() * pixels_per_sample(input), "sample");
   }
 
-  at::Tensor reference(const ReferenceArgs& args) const override {
+  at::Tensor norm_reference(const ReferenceArgs& args) const override {
     return at::layer_norm(args.inputs[0], args.inputs[0].sizes().slice(1),
                           tensor_or_none(args.parameters, 0), tensor_or_none(args.parameters, 1),
                           epsilon(), /*cudnn_enable=*/false);
   }
 
- private:
+  std::optional<std::string> norm_script(const ScriptArgs&) const override { return std::nullopt; }
+
   int64_t num_groups(int64_t) const override { return 1; }
 };
 

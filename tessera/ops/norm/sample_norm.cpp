@@ -53,10 +53,6 @@ int64_t SampleNorm::backward_statistics(const NodeTypes& types) const {
   return 2 * cells_of(types.output).total() + of_weights;
 }
 
-double SampleNorm::flops(const Box& out, const NodeTypes&) const {
-  return 6 * static_cast<double>(out.volume());  // sum, distance, square, sum; then x * a + b
-}
-
 /// Where each element has a weight: the gradient times the weights, or the normalised input.
 ScratchBytes SampleNorm::scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
                                        at::ScalarType real) const {
@@ -98,7 +94,8 @@ PlaneNorm SampleNorm::plane_norm(const KernelArgs& args) const {
                  std::vector<double>(planes),
                  std::vector<double>(planes),
                  std::vector<double>(planes, 1),
-                 std::vector<double>(planes, 0)};
+                 std::vector<double>(planes, 0),
+                 tail().activation};
   std::vector<double> weight, bias;
   if (affine_ == Affine::kChannel) {
     weight = entries(args.parameters[0], box[1]);
@@ -118,7 +115,7 @@ PlaneNorm SampleNorm::plane_norm(const KernelArgs& args) const {
 void SampleNorm::forward(KernelArgs& args) const {
   if (args.out_box.empty()) return;
   const at::Tensor y = args.output.view(args.out_box);
-  normalise(args.inputs[0].view(args.out_box), plane_norm(args), y);
+  normalise(args.inputs[0].view(args.out_box), plane_norm(args), added(args), y);
   if (affine_ == Affine::kElement)
     y.mul_(slice(args.parameters[0], args.out_box)).add_(slice(args.parameters[1], args.out_box));
 }
@@ -138,8 +135,8 @@ void SampleNorm::sum_gradients(const KernelArgs& args, const at::Tensor& sums) c
   if (args.out_box.empty()) return;
   const PlaneNorm norm = plane_norm(args);
   std::vector<double> dy(norm.mean.size()), dy_xhat(norm.mean.size());
-  plane_gradient_sums(args.inputs[0].view(args.out_box), gradient_after_norm(args), norm, dy,
-                      dy_xhat);
+  plane_gradient_sums(args.inputs[0].view(args.out_box), kept_output(args),
+                      gradient_after_norm(args), norm, dy, dy_xhat);
   const Cells cells = cells_of(args.types->output);
   const std::span<double> of_cells = row_numbers(sums);
   const std::span<double> of_channels = of_cells.subspan(2 * cells.total());
@@ -158,7 +155,7 @@ void SampleNorm::piece_grad_statistics(KernelArgs& args) const {
 }
 
 void SampleNorm::input_gradient(KernelArgs& args) const {
-  if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
+  if (args.out_box.empty() || !wants_grad_x(args)) return;
   const PlaneNorm norm = plane_norm(args);
   std::vector<double> mean_dxhat(norm.mean.size()), mean_dxhat_xhat(norm.mean.size());
   const Cells cells = cells_of(args.types->output);
@@ -167,8 +164,9 @@ void SampleNorm::input_gradient(KernelArgs& args) const {
     mean_dxhat[plane] = sums[cell] / cells.count();
     mean_dxhat_xhat[plane] = sums[cells.total() + cell] / cells.count();
   });
-  normalise_gradient(args.inputs[0].view(args.out_box), gradient_after_norm(args), norm, mean_dxhat,
-                     mean_dxhat_xhat, args.grad_inputs[0].view(args.out_box));
+  normalise_gradient(args.inputs[0].view(args.out_box), kept_output(args),
+                     gradient_after_norm(args), norm, mean_dxhat, mean_dxhat_xhat,
+                     args.grad_inputs[0].view(args.out_box), grad_added(args));
 }
 
 /// The piece's own sums, never the merged ones: gradients are summed over the ranks later.
@@ -190,7 +188,7 @@ void SampleNorm::add_element_gradients(const KernelArgs& args) const {
   if (args.out_box.empty()) return;
   const at::Tensor gradient = args.grad_output.view(args.out_box);
   const at::Tensor xhat = Scratch(args.scratch).take(gradient.sizes(), gradient.scalar_type());
-  normalise(args.inputs[0].view(args.out_box), plane_norm(args), xhat);
+  normalise(args.inputs[0].view(args.out_box), plane_norm(args), {}, xhat);
   const at::Tensor grad_weight = slice(args.grad_parameters[0], args.out_box);
   const at::Tensor grad_bias = slice(args.grad_parameters[1], args.out_box);
   for (int64_t n = 0; n < gradient.size(0); ++n) {

@@ -14,11 +14,11 @@
 
 #include "tessera/graph/graph.h"
 #include "tessera/kernels/norm.h"
-#include "tessera/ops/norm/norm.h"
+#include "tessera/ops/norm/plane_norm_op.h"
 
 namespace tessera {
 
-class SampleNorm : public Op, public NormalisesChannels {
+class SampleNorm : public PlaneNormOp {
  public:
   /// What one entry of weight and bias belongs to.
   enum class Affine {
@@ -30,15 +30,11 @@ class SampleNorm : public Op, public NormalisesChannels {
   int64_t channels_together(const NodeTypes& types) const override {
     return types.output.channels() / num_groups(types.output.channels());
   }
-  Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
-  bool keeps_input(int) const override { return true; }
-  bool cheap_to_recompute() const override { return true; }
   Statistics forward_statistics(const NodeTypes& types) const override;
   int64_t backward_statistics(const NodeTypes& types) const override;
   bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
-  double flops(const Box& out, const NodeTypes& types) const override;
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                        at::ScalarType real) const override;
+                             at::ScalarType real) const override;
 
   void piece_statistics(KernelArgs& args) const override;
   void combine_statistics(const std::vector<at::Tensor>& rows,
@@ -55,6 +51,10 @@ class SampleNorm : public Op, public NormalisesChannels {
 
   Affine affine() const { return affine_; }
   double epsilon() const { return epsilon_; }
+
+  /// Not where each element has a weight: those come after the pass.
+  bool takes_tail() const override { return affine_ != Affine::kElement; }
+  double norm_flops_per_element() const override { return 6; }  // as batch norm
 
   /// Divides the number of channels.
   virtual int64_t num_groups(int64_t channels) const = 0;

@@ -111,7 +111,7 @@ class NetworkMaker {
       case 12:
         return random_merge(/*concatenate=*/true);
       case 13:
-        return norm_relu_convolution(pick());
+        return chance(0.5) ? norm_and_sum(pick()) : norm_relu_convolution(pick());
       case 14:
       case 15:
         return random_norms(graph_, candidates(), name("norm"), draw_);
@@ -204,6 +204,19 @@ class NetworkMaker {
 
   ValueId norm_relu_convolution(ValueId x) {
     return random_convolution(relu(graph_, random_norm(x), name("relu")));
+  }
+
+  /// The end of a residual block, with what a convolution changed on either side of the sum, and
+  /// sometimes another norm on the other.
+  ValueId norm_and_sum(ValueId x) {
+    const ConvolutionOptions same{
+        .out_channels = graph_.type(x).channels(), .kernel = {3}, .padding = {1}};
+    ValueId y = convolution(graph_, x, name("branch"), same);
+    y = random_norms(graph_, {y}, name("branch_norm"), draw_);
+    if (chance(0.3)) x = batch_norm(graph_, x, name("other_norm"), {.epsilon = 0.1});
+    const ValueId sum =
+        chance(0.5) ? add(graph_, x, y, name("sum")) : add(graph_, y, x, name("sum"));
+    return chance(0.6) ? relu(graph_, sum, name("sum_relu")) : sum;
   }
 
   ValueId random_pool(ValueId x) {

@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"unet2d:base=2,depth=3", {2, 3, 21, 18}, {1, {2, 2}, {}}, "batch_norm_relu"},
         Case{"unet2d:base=2,depth=3", {2, 3, 24, 16}, {2, {1, 2}, {2, 1}}, "batch_norm_relu"},
-        Case{"resnet18:width=2", {2, 3, 64, 64}, {1, {2, 1}, {}}, "batch_norm_relu"},
+        Case{"resnet18:width=2", {2, 3, 64, 64}, {1, {2, 1}, {}}, "batch_norm_add_relu"},
         Case{"vgg11:width=2", {2, 3, 64, 64}, {1, {2, 2}, {}}, "partial_linear"}));
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/linear.h"
 #include "tessera/ops/norm/batch_norm.h"
+#include "tessera/ops/norm/group_norm.h"
+#include "tessera/ops/pointwise/add.h"
 #include "tessera/ops/pointwise/arithmetic.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/pool/global_pool.h"
@@ -52,6 +54,51 @@ TEST(Rewrite, KeepsANormThatIsAnOutput) {
   relu(graph, norm, "relu");
   graph.mark_output(norm);
   EXPECT_EQ(kinds(rewrite(graph, {})), (Kinds{"batch_norm", "relu"}));
+}
+
+/// The end of a residual block: x → conv → norm, then its sum with x, then a ReLU.
+Graph residual_block(const char* norm) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  ValueId y = convolution(graph, x, "conv", {2, {1}});
+  y = norm == std::string("group") ? group_norm(graph, y, "norm") : batch_norm(graph, y, "norm");
+  relu(graph, add(graph, x, y, "sum"), "relu");
+  return graph;
+}
+
+TEST(Rewrite, MakesTheEndOfAResidualBlockOneOperator) {
+  EXPECT_EQ(kinds(rewrite(residual_block("batch"), {})),
+            (Kinds{"convolution", "batch_norm_add_relu"}));
+  EXPECT_EQ(kinds(rewrite(residual_block("group"), {})),
+            (Kinds{"convolution", "group_norm_add_relu"}));
+  const Graph rewritten = rewrite(residual_block("batch"), {});
+  EXPECT_EQ(rewritten.node(1).inputs,
+            (std::vector<ValueId>{rewritten.node(0).output, rewritten.inputs()[0]}));
+  const auto without = [](const std::vector<std::string>& names) {
+    return kinds(rewrite(residual_block("batch"), {}, names));
+  };
+  EXPECT_EQ(without({"fuse-norm-relu"}), (Kinds{"convolution", "batch_norm_add", "relu"}));
+  EXPECT_EQ(without({"fuse-norm-add"}), (Kinds{"convolution", "batch_norm", "add", "relu"}));
+}
+
+/// The later of two norms takes the sum, which stands where the sum stood; with itself a norm has
+/// two readings.
+TEST(Rewrite, AddsOneOfTwoNormsToTheOther) {
+  Graph graph;
+  const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+  const ValueId a = batch_norm(graph, x, "a"), b = batch_norm(graph, x, "b");
+  const ValueId sum = add(graph, b, a, "sum");
+  add(graph, sum, batch_norm(graph, sum, "c"), "again");
+  const Graph rewritten = rewrite(graph, {});
+  EXPECT_EQ(kinds(rewritten), (Kinds{"batch_norm", "batch_norm_add", "batch_norm_add"}));
+  EXPECT_EQ(rewritten.node(1).name, "b");
+  EXPECT_EQ(rewritten.node(2).inputs,
+            (std::vector<ValueId>{rewritten.node(1).output, rewritten.node(1).output}));
+  Graph doubled;
+  const ValueId norm =
+      batch_norm(doubled, doubled.add_input("image", ValueType::image({1, 2, 8, 8})), "norm");
+  add(doubled, norm, norm, "sum");
+  EXPECT_EQ(kinds(rewrite(doubled, {})), (Kinds{"batch_norm", "add"}));
 }
 
 TEST(Rewrite, CutsAGlobalPoolIntoParts) {
@@ -168,12 +215,13 @@ TEST(Rewrite, RefusesToLeaveOutWhatItMustDo) {
     return refusal([&] { rewrite({}, {}, {name}); });
   };
   EXPECT_EQ(without("fuse"),
-            "[rewrite] there is no pass fuse; those that can be left out are fuse-norm-relu, "
-            "linear-by-parts");
+            "[rewrite] there is no pass fuse; those that can be left out are fuse-norm-add, "
+            "fuse-norm-relu, linear-by-parts");
   EXPECT_EQ(without("sums-by-parts"),
             "[rewrite] sums-by-parts cannot be left out: a sum or mean over all of space, which "
             "has no kernels of its own, becomes a partial sum of each cell of the grid and their "
-            "sum; those that can be left out are fuse-norm-relu, linear-by-parts");
+            "sum; those that can be left out are fuse-norm-add, fuse-norm-relu, "
+            "linear-by-parts");
 }
 
 TEST(Rewrite, TheLoweringIsToldWhatToLeaveOut) {

@@ -213,7 +213,7 @@ TEST(Update, EveryInstructionHasItsStream) {
 /// Most of these weights are in the last layers, whose gradients come first: they have all of
 /// backward to cross, as long as no round is waited for too early.
 TEST(Update, ReductionsHideBehindTheRestOfBackward) {
-  const Lowered lowered = lower(build_model("resnet18", {8, 3, 64, 64}), Plan{4, {1, 1}, {}},
+  const Lowered lowered = lower(build_model("resnet18", {8, 3, 80, 80}), Plan{4, {1, 1}, {}},
                                 {.step = StepKind::kTrain});
   RooflineRates rates;
   const double alone = make_timeline(lowered.programs, lowered.graph, Roofline(rates)).step_time;

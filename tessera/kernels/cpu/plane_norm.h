@@ -1,0 +1,78 @@
+#pragma once
+// What the loops of normalisation by planes share: the numbers of a plane, the activation, and the
+// gradient before it, for registers of numbers.
+
+#include <ATen/Dispatch.h>
+
+#include <cmath>
+
+#include "tessera/kernels/norm.h"
+
+namespace tessera {
+
+/// The numbers that the loops use for one plane, rounded to the tensors' type once.
+template <class T>
+struct Affine {
+  T scale, shift;
+
+  Affine(const PlaneNorm& norm, size_t plane) {
+    const double exact_scale = norm.weight[plane] * norm.inverse_std[plane];
+    scale = static_cast<T>(exact_scale);
+    shift = static_cast<T>(norm.bias[plane] - norm.mean[plane] * exact_scale);
+  }
+
+  /// The values before what is added and the activation. Backward decides by them which elements a
+  /// ReLU let through, so it must not be left to the compiler whether to contract them.
+  template <class Register>
+  Register operator()(const Register& x) const {
+#ifdef FP_FAST_FMA
+    Register values;
+#pragma GCC unroll 16
+    for (size_t lane = 0; lane < sizeof(Register) / sizeof(T); ++lane)
+      values[lane] = std::fma(x[lane], scale, shift);
+    return values;
+#else
+    return x * scale + shift;
+#endif
+  }
+};
+
+template <NormActivation kActivation, class Register>
+inline Register activate(const Register& values) {
+  if constexpr (kActivation == NormActivation::kNone) return values;
+  return values <= 0 ? Register{} : values;  // NaN passes, as in PyTorch
+}
+
+/// By what backward knows which elements of the gradient the activation let through.
+enum class PassedBy {
+  kAll,     // there is none
+  kInput,   // a ReLU: the value before it is computed again
+  kOutput,  // a ReLU: what it gave is positive
+};
+
+/// The gradient before the activation, at a place in rows of x, y and their gradient. `load_from`
+/// reads a register there.
+template <PassedBy kPassedBy, class T, class Register, class Load>
+inline Register gradient_before(const Affine<T>& affine, const Register& x, const T* y,
+                                const T* grad_y, Load&& load_from) {
+  const Register gradient = load_from(grad_y);
+  if constexpr (kPassedBy == PassedBy::kAll) return gradient;
+  if constexpr (kPassedBy == PassedBy::kInput) return affine(x) <= 0 ? Register{} : gradient;
+  if constexpr (kPassedBy == PassedBy::kOutput) return load_from(y) <= 0 ? Register{} : gradient;
+}
+
+/// Calls run.template operator()<how, scalar type>().
+template <class Run>
+void dispatch_backward(const at::Tensor& x, const at::Tensor& y, NormActivation activation,
+                       Run&& run) {
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
+    if (activation == NormActivation::kNone)
+      run.template operator()<PassedBy::kAll, scalar_t>();
+    else if (y.defined())
+      run.template operator()<PassedBy::kOutput, scalar_t>();
+    else
+      run.template operator()<PassedBy::kInput, scalar_t>();
+  });
+}
+
+}  // namespace tessera
