@@ -92,8 +92,9 @@ TEST(PoolKernels, MaximaAsInPyTorch) {
     // Maxima are none of them rounded; of gradients those alone that belong to one window.
     const Results narrow = by_kernels(draw, c, dy.to(at::kBFloat16), at::kBFloat16, at::kByte);
     EXPECT_TRUE(alike(narrow.y, y));
-    if (c.kernel == c.stride && c.dilation == std::vector<int64_t>(2, 1))
+    if (c.kernel == c.stride && c.dilation == std::vector<int64_t>(2, 1)) {
       EXPECT_TRUE(alike(narrow.dx, dx.to(at::kBFloat16).to(at::kDouble)));
+    }
   }
 }
 
