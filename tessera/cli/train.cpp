@@ -63,6 +63,8 @@ void print_text(const TrainOutcome& outcome) {
         "another --run starts another one\n",
         steps, loss);
   if (outcome.validation) print_out("validation: {}\n", to_string(*outcome.validation));
+  for (const auto& [name, result] : outcome.targets)
+    print_out("validation of {}: {}\n", name, to_string(result));
   print_out("checkpoint {}\n", outcome.checkpoint);
 }
 

@@ -108,10 +108,18 @@ Keys data_keys() {
           "i/k: cut the samples into k parts by the seed and validate on part i, instead of a "
           "fraction",
           &Config::fold),
+      key("--validate-targets", "validate_targets",
+          "domains beside the source that have labels and are scored with each validation: all, or "
+          "target1,target3; some of their samples are set aside as the source's are",
+          &Config::validate_targets),
       within(0, kMostCounted,
              alias({"--batch-size"},
                    key("--batch", "batch", "samples per step, instead of --input's (0: as it says)",
                        &Config::batch))),
+      key("--target-batch", "target_batch",
+          "samples per step of the domains beside the source: 8, or 8/4 for one number each; 0: as "
+          "many as of the source (docs/domains.md)",
+          &Config::target_batch),
       key("--drop-last", "drop_last",
           "leave out the samples that do not fill the last batch of an epoch", &Config::drop_last)};
 }

@@ -6,6 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/suggestion.h"
 #include "tessera/base/text.h"
+#include "tessera/config/domain_tables.h"
 #include "tessera/config/toml.h"
 #include "tessera/files/json.h"
 #include "tessera/files/read_text.h"
@@ -132,7 +133,9 @@ void check_together(const ConfigLayer& layer) {
 
 ConfigLayer parse_config(std::string_view toml, const std::string& file_name) {
   ConfigLayer layer;
-  for (const TomlEntry& entry : parse_toml(toml, file_name)) {
+  const std::vector<TomlEntry> entries = parse_toml(toml, file_name);
+  for (const TomlEntry& entry : entries) {
+    if (is_of_domain(entry)) continue;
     const ConfigKey& key = find_key(entry, file_name);
     const std::string place = fmt::format("{}:{}:{}: [{}] {}", file_name, entry.value_line,
                                           entry.value_column, key.table, key.name);
@@ -140,6 +143,8 @@ ConfigLayer parse_config(std::string_view toml, const std::string& file_name) {
     check(key, value, place);
     layer.push_back({&key, std::move(value), place});
   }
+  for (ConfigAssignment& each : parse_domain_tables(entries, file_name))
+    layer.push_back(std::move(each));
   return layer;
 }
 

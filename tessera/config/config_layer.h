@@ -23,7 +23,8 @@ struct ConfigAssignment {
 };
 using ConfigLayer = std::vector<ConfigAssignment>;
 
-/// Tables [model] [data] [train] [optimiser] [schedule] [placement] [run]. Throws InvalidInput with
+/// Tables [model] [data] [train] [optimiser] [schedule] [placement] [run], and those of domains
+/// (domain_tables.h). Throws InvalidInput with
 /// line and column; an unknown key or table is an error that names the known ones.
 ConfigLayer parse_config(std::string_view toml, const std::string& file_name);
 /// Throws InvalidInput where the file cannot be read.

@@ -24,7 +24,8 @@ struct JobConfig {
   bool trust_model = false;    // read a model file also where its code cannot be closed in
 
   // [data]
-  int64_t batch = 0;  // 0: that of the input
+  int64_t batch = 0;         // 0: that of the input
+  std::string target_batch;  // "8", or "8/4" for one each; empty: as the model says
 
   // [placement]
   int64_t replicas = 1;
@@ -32,9 +33,9 @@ struct JobConfig {
   int64_t stages = 1;   // of the network, or of each group
   std::string space;    // "2x2", for all stages; "2x2,1x1": one for each
   std::string pieces;
-  int64_t workers = 0;  // 0: the product of the others
-  int64_t layers = 1;      // slices of residual chains, solved at once
-  std::string multigrid;   // "levels=3,coarsening=4"; empty: layers follow each other
+  int64_t workers = 0;    // 0: the product of the others
+  int64_t layers = 1;     // slices of residual chains, solved at once
+  std::string multigrid;  // "levels=3,coarsening=4"; empty: layers follow each other
   int64_t micro_batches = 1;
   std::string pipeline_schedule = "1f1b";
   std::string pipeline_costs = "tasks";

@@ -83,6 +83,19 @@ TomlEntry to_entry(const std::string& table, const toml::key& key, const toml::n
           .value_column = static_cast<int>(value_at.column)};
 }
 
+/// Of a table, and of those in it: a table in a table in a table is an entry that is refused.
+void add_entries(const std::string& name, const toml::table& table, const std::string& file_name,
+                 std::vector<TomlEntry>* entries) {
+  const bool is_inner = name.find('.') != std::string::npos;
+  for (const auto& [key, node] : table) {
+    const std::string inner = (name.empty() ? "" : name + ".") + std::string(key.str());
+    if (node.is_table() && !is_inner && key.str().find('.') == std::string_view::npos)
+      add_entries(inner, *node.as_table(), file_name, entries);
+    else
+      entries->push_back(to_entry(name, key, node, file_name));
+  }
+}
+
 /// toml++ has no limit on the levels that dotted keys make ("a.a.a. ... = 1"). A key lies in one
 /// line.
 void check_dots(std::string_view text, const std::string& file_name) {
@@ -110,14 +123,8 @@ toml::table read_toml(std::string_view text, const std::string& file_name) {
 
 std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& file_name) {
   std::vector<TomlEntry> entries;
-  for (const auto& [name, node] : read_toml(text, file_name)) {
-    const toml::table* table = node.as_table();
-    if (table == nullptr)
-      entries.push_back(to_entry("", name, node, file_name));
-    else
-      for (const auto& [key, inner] : *table)
-        entries.push_back(to_entry(std::string(name.str()), key, inner, file_name));
-  }
+  const toml::table root = read_toml(text, file_name);
+  add_entries("", root, file_name, &entries);
   // toml++ sorts by name.
   std::ranges::sort(entries, {}, [](const TomlEntry& entry) {
     return std::tuple(entry.key_line, entry.key_column);

@@ -1,8 +1,8 @@
 #pragma once
 // A TOML 1.0 file as a flat list of entries, each with its place, which is all that a configuration
-// needs. toml++ reads the file; what it may hold is decided here: tables of one level, with
-// strings, integers, finite floats, booleans, and arrays of these. Tables in tables, arrays of
-// tables, arrays in arrays, dates, times, inf and nan are refused by name.
+// needs. toml++ reads the file; what it may hold is decided here: tables and tables in these, with
+// strings, integers, finite floats, booleans, and arrays of these. Deeper tables, arrays of tables,
+// arrays in arrays, dates, times, inf and nan are refused by name.
 //
 // Errors are InvalidInput and say file, line, column (both from 1, columns in characters):
 //   run.toml:3:8: [train] steps is a date or a time; values are strings in quotes, ...
@@ -24,7 +24,7 @@ using TomlScalar = std::variant<bool, int64_t, double, std::string>;
 using TomlValue = std::variant<bool, int64_t, double, std::string, std::vector<TomlScalar>>;
 
 struct TomlEntry {
-  std::string table;  // empty: before the first table
+  std::string table;  // "data", "data.source"; empty: before the first table
   std::string key;
   TomlValue value;
   int key_line = 0, key_column = 0;

@@ -40,7 +40,8 @@ struct TrainConfig : JobConfig {
   int64_t patches_per_image = 1;
   std::string augment;  // "flip+noise:std=0.1"
   double validation_fraction = 0.1;
-  std::string fold;  // "2/5": the part that is validated on, instead of a fraction
+  std::string fold;              // "2/5": the part that is validated on, instead of a fraction
+  std::string validate_targets;  // "all", or "target1,target3": domains that are validated, too
   bool drop_last = false;
 
   // [train]
@@ -53,7 +54,7 @@ struct TrainConfig : JobConfig {
   double min_delta = 0;
   bool print_loss = false;
   std::string dump_gradients;
-  int64_t check_serial = 0;  // steps between comparisons of multigrid with serial steps; 0: none
+  int64_t check_serial = 0;    // steps between comparisons of multigrid with serial steps; 0: none
   double multigrid_error = 0;  // of a checked gradient, above which V-cycles are added; 0: never
   std::string monitor = "loss";
   double ema = 0;  // 0: off

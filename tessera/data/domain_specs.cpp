@@ -4,20 +4,12 @@
 
 #include <algorithm>
 
+#include "tessera/base/domain_names.h"
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
-#include "tessera/graph/domains.h"
 
 namespace tessera {
 namespace {
-
-/// 0 for "source", 1 for "target1", ...; -1 for other words.
-int domain_called(const std::string& name) {
-  if (name == "source") return 0;
-  if (!name.starts_with("target")) return -1;
-  const int number = read_number<int>(name.substr(6)).value_or(-1);
-  return number > 0 && domain_name(number) == name ? number : -1;
-}
 
 std::string word_before_equals(const std::string& text) {
   const size_t equals = text.find('=');
@@ -36,10 +28,25 @@ std::string all_in_one(int num_domains) {
   return joined(words, ";");
 }
 
+/// Takes shuffle=yes or shuffle=no out of the options.
+DomainSpec without_shuffle(const std::string& name, const std::string& text) {
+  DomainSpec domain{name, ""};
+  for (const std::string& part : split_text(text, ',')) {
+    if (part == "shuffle=no" || part == "shuffle=yes")
+      domain.order = part == "shuffle=no" ? BatchOrder::kSequential : BatchOrder::kShuffled;
+    else if (part.starts_with("shuffle="))
+      throw_error<InvalidInput>("[--data] {}: {} is not legal; use shuffle=yes or shuffle=no", name,
+                                part);
+    else
+      domain.spec += (domain.spec.empty() ? "" : ",") + part;
+  }
+  return domain;
+}
+
 }  // namespace
 
 std::vector<DomainSpec> parse_domain_specs(const std::string& text) {
-  if (domain_called(word_before_equals(text)) < 0) return {{"source", text}};
+  if (domain_called(word_before_equals(text)) < 0) return {without_shuffle("source", text)};
   std::vector<DomainSpec> specs;
   for (const std::string& part : split_text(text, ';')) {
     const std::string name = word_before_equals(part);
@@ -54,13 +61,13 @@ std::vector<DomainSpec> parse_domain_specs(const std::string& text) {
     if (name.size() + 1 == part.size())
       throw_error<InvalidInput>("[--data] nothing follows {}=; name its data set, {}=folder:PATH",
                                 name, name);
-    specs.push_back({name, part.substr(name.size() + 1)});
+    specs.push_back(without_shuffle(name, part.substr(name.size() + 1)));
   }
   return specs;
 }
 
-std::vector<std::string> specs_of_domains(const std::string& text, int num_domains) {
-  std::vector<std::string> of_domains(num_domains);
+std::vector<DomainSpec> specs_of_domains(const std::string& text, int num_domains) {
+  std::vector<DomainSpec> of_domains(num_domains);
   for (const DomainSpec& given : parse_domain_specs(text)) {
     const int domain = domain_called(given.name);
     if (domain >= num_domains)
@@ -68,10 +75,10 @@ std::vector<std::string> specs_of_domains(const std::string& text, int num_domai
           "[--data] the network has no domain {}, it reads {}; leave it out, or give the model "
           "targets={}",
           given.name, joined(names_of(num_domains)), domain);
-    of_domains[domain] = given.spec;
+    of_domains[domain] = given;
   }
   for (int domain = 0; domain < num_domains; ++domain)
-    if (of_domains[domain].empty())
+    if (of_domains[domain].spec.empty())
       throw_error<InvalidInput>(
           "[--data] there is no data for {}, and the network reads an image of each of {}; write "
           "--data '{}'",

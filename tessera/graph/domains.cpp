@@ -48,10 +48,6 @@ std::vector<ValueId> image_inputs(const Graph& graph) {
   return images;
 }
 
-std::string domain_name(int domain) {
-  return domain == 0 ? "source" : fmt::format("target{}", domain);
-}
-
 int domain_of_input(const Graph& graph, ValueId input) {
   const std::vector<ValueId> images = image_inputs(graph);
   const auto found = std::find(images.begin(), images.end(), input);

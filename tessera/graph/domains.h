@@ -5,15 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/domain_names.h"
 #include "tessera/graph/graph.h"
 
 namespace tessera {
 
 /// The inputs that are images, and not only targets of losses: one for each domain, in their order.
 std::vector<ValueId> image_inputs(const Graph& graph);
-
-/// "source" for domain 0, then "target1", ...
-std::string domain_name(int domain);
 
 /// Which domain an input belongs to, by the order of the images; targets are the source's, 0.
 int domain_of_input(const Graph& graph, ValueId input);

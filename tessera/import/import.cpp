@@ -175,7 +175,7 @@ ImportedModel import_torchscript(const std::string& path, const Shape& input,
 
 bool names_a_file(const std::string& model) {
   return model.ends_with(".pt") || model.ends_with(".pth") || model.ends_with(".ts") ||
-         model.find('/') != std::string::npos;
+         model.substr(0, model.find('=')).find('/') != std::string::npos;
 }
 
 }  // namespace tessera

@@ -41,7 +41,8 @@ void save_torchscript(const std::string& original, const std::string& path, cons
 /// The PyTorch operators that a model may use and what each becomes, as Markdown tables.
 std::string operator_table();
 
-/// Whether a model's name is meant as a file: it ends in .pt, .pth or .ts, or holds a slash.
+/// Whether a model's name is meant as a file: it ends in .pt, .pth or .ts, or holds a slash
+/// before its options.
 bool names_a_file(const std::string& model);
 
 }  // namespace tessera

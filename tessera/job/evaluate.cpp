@@ -121,7 +121,9 @@ OfSize run_evaluation(const Evaluated& evaluated) {
     });
     ValidationResult own;
     if (evaluated.validation) {
-      own = Validator(*evaluated.validation, &parameters, &transport).run();
+      own = Validator(*evaluated.validation, evaluated.validation->validation_set, &parameters,
+                      &transport)
+                .run();
     } else {
       own.names = scores_of(ScoredTask::kPixelClasses, num_classes(job.graph()));
       own.has_loss = false;

@@ -1,5 +1,7 @@
 #include "tessera/job/job.h"
 
+#include <fmt/format.h>
+
 #include "tessera/base/cpu.h"
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
@@ -36,6 +38,14 @@ std::string input_of(const JobConfig& config) {
   return to_string(sizes);
 }
 
+/// The model with the batches that --target-batch gives.
+std::string model_of(const JobConfig& config) {
+  if (config.target_batch.empty()) return config.model;
+  const bool has_options = config.model.find(':') != std::string::npos;
+  return fmt::format("{}{}target_batch={}", config.model, has_options ? "," : ":",
+                     config.target_batch);
+}
+
 }  // namespace
 
 Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
@@ -45,7 +55,7 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   Job job;
   job.real = config.dtype ? parse_dtype(*config.dtype) : otherwise;
   job.model = load_model(
-      {config.model, input_of(config), config.loss, config.output_weights, config.trust_model});
+      {model_of(config), input_of(config), config.loss, config.output_weights, config.trust_model});
   job.plan = choose_plan(config, job.graph());
   check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
   if (config.norm == "micro-batch")

@@ -127,7 +127,9 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   others.insert(training.partial_micro_steps.begin(), training.partial_micro_steps.end());
   others.erase(training.micro_steps.back());
   if (training.validation) others.insert(training.validation);
-  if (training.partial_validation) others.insert(training.partial_validation);
+  if (training.validation_set.partial) others.insert(training.validation_set.partial);
+  for (const TargetDomain& target : training.targets)
+    if (target.validation.partial) others.insert(target.validation.partial);
   for (const auto& other : others) forecast_within_limits(job, *other, where, &step);
   training_begun.store(true);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {

@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMostSampled = 100;  // of each of the two sets
+constexpr int64_t kMostSampled = 100;  // of each set
 
 /// Throws InvalidInput for a label that is not legal.
 void check_strip(const Dataset& data, const LabelStrip& strip) {
@@ -58,7 +58,10 @@ std::string first_complaint(const Dataset& data, const LabelStrips& strips, int6
 
 void check_all_labels(const TrainingJob& job, Transport& transport) {
   const std::string& which = job.config.label_check;
-  for (const Dataset* data : {job.images.train.get(), job.images.validation.get()}) {
+  std::vector<const Dataset*> read{job.images.train.get(), job.images.validation.get()};
+  for (int domain : job.validated_targets())
+    read.push_back(job.targets[domain - 1].validation.samples.get());
+  for (const Dataset* data : read) {
     if (data == nullptr || data->real_targets() || data->labels_are_made_up() || which == "none")
       continue;
     const int64_t num_samples =

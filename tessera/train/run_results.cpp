@@ -26,14 +26,19 @@ ValidationResult validation_in(const nlohmann::json& object) {
   return result;
 }
 
+nlohmann::json validation_json(const ValidationResult& result) {
+  nlohmann::json json{{"loss", result.loss}};
+  for (const ScoreName& score : result.names) json[score.name] = result.scores.*score.value;
+  return json;
+}
+
 }  // namespace
 
 std::string to_json(const RunResults& results) {
   nlohmann::json json{{"loss", results.loss}};
-  if (!results.validation) return json_text(json);
-  nlohmann::json& validation = json["validation"] = {{"loss", results.validation->loss}};
-  for (const ScoreName& score : results.validation->names)
-    validation[score.name] = results.validation->scores.*score.value;
+  if (results.validation) json["validation"] = validation_json(*results.validation);
+  for (const auto& [name, result] : results.targets)
+    json["target_validations"][name] = validation_json(result);
   return json_text(json);
 }
 
@@ -42,6 +47,9 @@ RunResults parse_results(const std::string& text) {
   RunResults results;
   results.loss = real_member(json, "loss");
   if (json.contains("validation")) results.validation = validation_in(json["validation"]);
+  if (const auto targets = json.find("target_validations"); targets != json.end())
+    for (const auto& [name, validation] : targets->items())
+      results.targets[name] = validation_in(validation);
   return results;
 }
 

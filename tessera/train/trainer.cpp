@@ -49,7 +49,11 @@ Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string
   multigrid_ = job.plan.multigrid;
   optimiser_->keep_state_in(parameters_.states());
   if (job_.serial_step) serial_check_ = std::make_unique<SerialCheck>(job, &parameters_, transport);
-  if (job_.validation_set) validator_ = std::make_unique<Validator>(job, &parameters_, transport);
+  if (job_.validation_set.samples)
+    validator_ = std::make_unique<Validator>(job, job.validation_set, &parameters_, transport);
+  for (int domain : job.validated_targets())
+    target_validators_.try_emplace(domain_name(domain), job, job.targets[domain - 1].validation,
+                                   &parameters_, transport);
 }
 
 Trainer::Executors Trainer::executors_for(
@@ -279,14 +283,17 @@ void Trainer::validate() {
   {
     const WithAverages averages(*optimiser_, parameters_.values());
     outcome_.validation = validator_->run();
+    for (auto& [name, validator] : target_validators_) outcome_.targets[name] = validator.run();
   }
   const ValidationResult& result = *outcome_.validation;
   improved_ = early_stopping_.update(monitored()) == EarlyStopping::Verdict::kImproved;
   if (plateau_) plateau_->update(monitored());
-  if (progress_)
-    progress_->say(fmt::format("epoch {}: validation {}{}",
-                               (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch,
-                               to_string(result), improved_ ? " (best)" : ""));
+  if (!progress_) return;
+  const int64_t epoch = (step_ + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
+  progress_->say(fmt::format("epoch {}: validation {}{}", epoch, to_string(result),
+                             improved_ ? " (best)" : ""));
+  for (const auto& [name, target] : outcome_.targets)
+    progress_->say(fmt::format("epoch {}: {} {}", epoch, name, to_string(target)));
 }
 
 bool Trainer::anyone_wants_to_stop() {
@@ -306,12 +313,14 @@ void Trainer::log_step(double loss) {
     std::vector<std::optional<double>> row{
         static_cast<double>((step_ - 1) / job_.steps_per_epoch + 1), seconds(), loss,
         last_learning_rate_, gradient_norm_};
-    const auto add = [&](double number) {
-      row.push_back(validated ? std::optional<double>(number) : std::nullopt);
+    const auto add = [&](const ValidationResult* result) {
+      row.push_back(result ? std::optional(result->loss) : std::nullopt);
+      for (const ScoreName& score : scores_shown())
+        row.push_back(result ? std::optional(result->scores.*score.value) : std::nullopt);
     };
-    const ValidationResult none, &result = validated ? *outcome_.validation : none;
-    add(result.loss);
-    for (const ScoreName& score : scores_shown()) add(result.scores.*score.value);
+    add(validated ? &*outcome_.validation : nullptr);
+    for (const auto& [name, validator] : target_validators_)
+      add(validated ? &outcome_.targets.at(name) : nullptr);
     if (job_.plan.multigrid)
       for (double SerialDifference::*each : {&SerialDifference::loss, &SerialDifference::gradient})
         row.push_back(serial_difference_ ? std::optional((*serial_difference_).*each)

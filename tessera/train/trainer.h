@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <optional>
 
 #include "tessera/checkpoint/checkpoint.h"
@@ -72,6 +73,7 @@ class Trainer {
   double learning_rate() const;
   /// Of the validations of this data.
   std::vector<ScoreName> scores_shown() const;
+  std::vector<std::string> metrics_columns() const;
   /// That the run has taken, in all its starts together.
   double seconds() const;
   /// The ranks that hold each parameter.
@@ -130,8 +132,9 @@ class Trainer {
   Executors partial_micro_steps_;
   std::optional<Multigrid> multigrid_;  // as the plan says, or with more V-cycles
   std::unique_ptr<Validator> validator_;
-  std::unique_ptr<SerialCheck> serial_check_;          // where --check-serial asks for it
-  std::optional<SerialDifference> serial_difference_;  // of the last step, where it was checked
+  std::map<std::string, Validator> target_validators_;  // by their names
+  std::unique_ptr<SerialCheck> serial_check_;           // where --check-serial asks for it
+  std::optional<SerialDifference> serial_difference_;   // of the last step, where it was checked
   BatchLoader loader_;
   std::vector<std::unique_ptr<Prefetch>> prefetch_;  // of each domain
   std::optional<CheckpointStore> checkpoints_;       // once the run folder is known

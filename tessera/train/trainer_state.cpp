@@ -18,14 +18,6 @@
 namespace tessera {
 namespace {
 
-std::vector<std::string> metrics_columns(const std::vector<ScoreName>& scores, bool multigrid) {
-  std::vector<std::string> columns{"epoch",         "seconds",       "loss",
-                                   "learning_rate", "gradient_norm", "val_loss"};
-  for (const ScoreName& score : scores) columns.push_back(score.name);
-  if (multigrid) columns.insert(columns.end(), {"serial_loss_error", "serial_gradient_error"});
-  return columns;
-}
-
 constexpr const char *kValidationsWithoutBest = "validations_without_best",
                      *kPlateauRate = "plateau_rate", *kPlateauBest = "plateau_best",
                      *kPlateauBad = "plateau_validations_without_best",
@@ -154,6 +146,20 @@ std::string Trainer::claim_folder() {
   return config.resume == "auto" ? latest.value_or("") : config.resume;
 }
 
+/// After "step", in the order of log_step().
+std::vector<std::string> Trainer::metrics_columns() const {
+  std::vector<std::string> columns{"epoch",         "seconds",       "loss",
+                                   "learning_rate", "gradient_norm", "val_loss"};
+  for (const ScoreName& score : scores_shown()) columns.push_back(score.name);
+  for (const auto& [target, validator] : target_validators_) {
+    columns.push_back(target + "_loss");
+    for (const ScoreName& score : scores_shown()) columns.push_back(target + "_" + score.name);
+  }
+  if (job_.plan.multigrid)
+    columns.insert(columns.end(), {"serial_loss_error", "serial_gradient_error"});
+  return columns;
+}
+
 /// The configuration as it is recorded, with the folder that the run has.
 std::string Trainer::config_text() const {
   TrainConfig config = job_.config;
@@ -169,8 +175,7 @@ void Trainer::open_records(const std::string& resumed_from) {
       config_text(), to_json(job_.plan),       job_.plan.num_ranks(), transport_name_, config.seed,
       resumed,       to_json(job_.intensities)};
   folder_->write_description(description);
-  metrics_.emplace(folder_->file("metrics.csv"),
-                   metrics_columns(scores_shown(), job_.plan.multigrid.has_value()), resumed);
+  metrics_.emplace(folder_->file("metrics.csv"), metrics_columns(), resumed);
   ProgressOptions options;
   options.style = progress_style(transport_->rank());
   options.first_step = step_;

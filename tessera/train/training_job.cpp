@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tessera/augment/layout_changes.h"
 #include "tessera/base/counts.h"
@@ -34,13 +35,16 @@ const ValueType& target_type(const Graph& graph) {
   return graph.type(*std::find_if(graph.inputs().begin(), graph.inputs().end(), is_target));
 }
 
+DomainSpec spec_of(const TrainConfig& config, const Graph& graph, int domain) {
+  const int num_domains = std::max(1, static_cast<int>(image_inputs(graph).size()));
+  return specs_of_domains(config.data, num_domains)[domain];
+}
+
 /// What is wrong with a target's data has its name in front, as that of the source has [data].
 std::shared_ptr<const Dataset> open_domain(const TrainConfig& config, const Graph& graph,
                                            int domain) {
-  const std::vector<ValueId> images = image_inputs(graph);
-  const int num_domains = std::max(1, static_cast<int>(images.size()));
-  const std::string spec = specs_of_domains(config.data, num_domains)[domain];
-  Shape sample = graph.type(domain == 0 ? graph.inputs()[0] : images[domain]).shape();
+  const std::string spec = spec_of(config, graph, domain).spec;
+  Shape sample = graph.type(domain == 0 ? graph.inputs()[0] : image_inputs(graph)[domain]).shape();
   sample.erase(sample.begin());
   // Domains that are made up differ.
   const uint64_t seed =
@@ -138,6 +142,16 @@ std::vector<std::shared_ptr<const Lowering>> lower_partial_micro_steps(const Tra
   }
 }
 
+void lower_partial_validation(const TrainingJob& job, const Graph& applied,
+                              const LowerOptions& forward, ValidationSet* set) {
+  const BatchPlan plan = job.validation_loader(*set).plan();
+  if (plan.last_size() == plan.batch_size()) return;
+  LowerOptions options = forward;
+  options.few_samples = true;
+  set->partial =
+      std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job.plan, options);
+}
+
 void lower_validation(TrainingJob* job) {
   LowerOptions forward;
   forward.step = StepKind::kForward;
@@ -145,11 +159,10 @@ void lower_validation(TrainingJob* job) {
   forward.real = job->real;
   const Graph applied = for_inference(labelled_task(job->graph));
   job->validation = std::make_shared<const Lowering>(applied, job->plan, forward);
-  const BatchPlan plan = job->validation_loader().plan();
-  if (plan.last_size() == plan.batch_size()) return;
-  forward.few_samples = true;
-  job->partial_validation =
-      std::make_shared<const Lowering>(with_batch(applied, plan.last_size()), job->plan, forward);
+  lower_partial_validation(*job, applied, forward, &job->validation_set);
+  for (TargetDomain& target : job->targets)
+    if (target.validation.samples)
+      lower_partial_validation(*job, applied, forward, &target.validation);
 }
 
 /// Empty where all are alike. A patch has the weight of its image, and there may be many more of
@@ -169,6 +182,8 @@ BatchPlan training_batches(const TrainingJob& job) {
   options.num_samples = job.train_set->size();
   options.batch_size = job.graph.type(job.graph.inputs()[0]).batch();
   options.seed = job.config.seed;
+  // Data of a program's own has no specification.
+  if (!job.config.data.empty()) options.order = spec_of(job.config, job.graph, 0).order;
   // Batches of several domains are of different sizes already: all of them stay full.
   const bool drop_last = job.config.drop_last || image_inputs(job.graph).size() > 1;
   options.last = drop_last ? LastBatch::kDrop : LastBatch::kKeep;
@@ -183,30 +198,71 @@ void prepare_data(TrainingJob* job) {
       preparation_of(job->config, Shape(input.begin() + 2, input.end()));
   const PreparedData data = prepared(job->images.train, job->images.validation, preparation);
   job->train_set = data.train;
-  job->validation_set = data.validation;
+  job->validation_set.samples = data.validation;
   job->intensities = data.intensities;
   check_data(job->graph, *job->train_set);
 }
 
-/// The images of the domains beside the source, prepared as the source's are, each by itself.
+/// The names that --validate-targets gives, of the domains beside the source.
+std::set<std::string> targets_to_validate(const TrainingJob& job) {
+  const std::string& given = job.config.validate_targets;
+  if (given.empty()) return {};
+  std::vector<std::string> targets;
+  for (int domain = 1; domain < std::ssize(image_inputs(job.graph)); ++domain)
+    targets.push_back(domain_name(domain));
+  if (targets.empty())
+    throw_error<InvalidInput>(
+        "[--validate-targets] the network reads the source alone; leave it out, or use a model for "
+        "several domains, such as dsn:targets=2");
+  if (!job.validation_set.samples)
+    throw_error<InvalidInput>(
+        "[--validate-targets] targets are validated when the source is, and that has no samples "
+        "for it; give --validation-fraction 0.1, say");
+  if (given == "all") return {targets.begin(), targets.end()};
+  const std::vector<std::string> names = split_text(given, ',');
+  for (const std::string& name : names)
+    if (std::ranges::find(targets, name) == targets.end())
+      throw_error<InvalidInput>(
+          "[--validate-targets] \"{}\" is not a target; use all, or some of {}", name,
+          joined(targets, ","));
+  return {names.begin(), names.end()};
+}
+
+void check_scored(const TrainingJob& job, const std::string& name, const Dataset& images) {
+  if (!images.has_targets())
+    throw_error<InvalidInput>(
+        "[--validate-targets] {} has no labels to be scored by; give its data labels, or name "
+        "other domains in --validate-targets",
+        name);
+  check_data(job.graph, images);
+}
+
+/// The images of a domain beside the source, prepared as the source's are, by themselves.
+TargetDomain open_target(const TrainingJob& job, int domain, bool is_scored) {
+  const std::string name = domain_name(domain);
+  const Shape input = job.graph.type(image_inputs(job.graph)[domain]).shape();
+  const auto opened = open_domain(job.config, job.graph, domain);
+  const DatasetSplit split = is_scored ? split_for_training(job.config, opened)
+                                       : split_dataset(opened, 0, job.config.seed);
+  const Preparation preparation = preparation_of(job.config, Shape(input.begin() + 2, input.end()));
+  const PreparedData data =
+      prepared(split.train, is_scored ? split.validation : nullptr, preparation);
+  check_images_fit(Shape(input.begin() + 1, input.end()), *data.train);
+  if (is_scored) check_scored(job, name, *data.validation);
+  BatchPlanOptions options;
+  options.num_samples = data.train->size();
+  options.batch_size = input[0];
+  options.seed = RandomKey(job.config.seed).with(name).bits(1);
+  options.order = spec_of(job.config, job.graph, domain).order;
+  return {data.train, BatchPlan(options), {data.validation, nullptr}};
+}
+
 void open_targets(TrainingJob* job) {
-  const std::vector<ValueId> images = image_inputs(job->graph);
-  for (size_t domain = 1; domain < images.size(); ++domain) {
-    const std::string name = domain_name(static_cast<int>(domain));
+  const std::set<std::string> scored = targets_to_validate(*job);
+  for (int domain = 1; domain < std::ssize(image_inputs(job->graph)); ++domain) {
+    const std::string name = domain_name(domain);
     try {
-      const Shape input = job->graph.type(images[domain]).shape();
-      const auto opened = open_domain(job->config, job->graph, static_cast<int>(domain));
-      const DatasetSplit split = split_dataset(opened, 0, job->config.seed);
-      const Preparation preparation =
-          preparation_of(job->config, Shape(input.begin() + 2, input.end()));
-      const std::shared_ptr<const Dataset> prepared_images =
-          prepared(split.train, nullptr, preparation).train;
-      check_images_fit(Shape(input.begin() + 1, input.end()), *prepared_images);
-      BatchPlanOptions options;
-      options.num_samples = prepared_images->size();
-      options.batch_size = input[0];
-      options.seed = RandomKey(job->config.seed).with(name).bits(1);
-      job->targets.push_back({prepared_images, BatchPlan(options)});
+      job->targets.push_back(open_target(*job, domain, scored.count(name) > 0));
     } catch (const InvalidInput& error) {
       throw_error<InvalidInput>("[--data] {}: {}", name, error.what());
     }
@@ -253,14 +309,21 @@ BatchLoader TrainingJob::domain_loader(int domain) const {
   return BatchLoader(*targets[domain - 1].images, targets[domain - 1].batches);
 }
 
-BatchLoader TrainingJob::validation_loader() const {
+std::vector<int> TrainingJob::validated_targets() const {
+  std::vector<int> validated;
+  for (size_t target = 0; target < targets.size(); ++target)
+    if (targets[target].validation.samples) validated.push_back(static_cast<int>(target) + 1);
+  return validated;
+}
+
+BatchLoader TrainingJob::validation_loader(const ValidationSet& set) const {
   BatchPlanOptions options;
-  options.num_samples = validation_set->size();
+  options.num_samples = set.samples->size();
   options.batch_size = graph.type(graph.inputs()[0]).batch();
   options.order = BatchOrder::kSequential;
   // Repeated samples can be ignored where targets are labels, not where they are numbers.
-  options.last = validation_set->real_targets() ? LastBatch::kKeep : LastBatch::kPad;
-  return BatchLoader(*validation_set, BatchPlan(options));
+  options.last = set.samples->real_targets() ? LastBatch::kKeep : LastBatch::kPad;
+  return BatchLoader(*set.samples, BatchPlan(options));
 }
 
 Preparation preparation_of(const TrainConfig& config, const Shape& network) {
@@ -315,7 +378,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
     throw_error<InvalidInput>(
         "[batches] {} cannot fill a batch of {}; use a smaller batch or more samples",
         counted(job.train_set->size(), "sample"), batch);
-  if (weights_target(config.save_weights).best && !job.validation_set)
+  if (weights_target(config.save_weights).best && !job.validation_set.samples)
     throw_error<InvalidInput>(
         "[--save-weights] best needs validation, and there is none; give --validation-fraction "
         "0.1, "
@@ -329,7 +392,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
         "[--multigrid-error] {} is a limit of what --check-serial finds; give both",
         config.multigrid_error);
   if (config.multigrid_error > 0) job.growing_cycles = std::make_shared<GrowingCycles>();
-  if (job.validation_set) lower_validation(&job);
+  if (job.validation_set.samples) lower_validation(&job);
   job.steps_per_epoch =
       std::max<int64_t>(1, job.batches->batches_per_epoch() / config.accumulation);
   const int64_t epochs = config.epochs.value_or(10);
@@ -356,7 +419,7 @@ TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, co
   job.plan = plan;
   job.real = real;
   check_data(job.graph, *data);
-  job.validation_set = std::move(data);
+  job.validation_set.samples = std::move(data);
   lower_validation(&job);
   return job;
 }

@@ -28,10 +28,17 @@ struct StepLowerings {
   std::vector<std::shared_ptr<const Lowering>> partial_micro_steps;
 };
 
+/// Labelled samples that the task is scored on, and its program for a smaller last batch.
+struct ValidationSet {
+  std::shared_ptr<const Dataset> samples;   // null: none
+  std::shared_ptr<const Lowering> partial;  // null: all batches are whole
+};
+
 /// A domain beside the source: images alone, in batches and an order of their own.
 struct TargetDomain {
   std::shared_ptr<const Dataset> images;
   BatchPlan batches;
+  ValidationSet validation = {};  // where --validate-targets asks for it
 };
 
 struct TrainingJob {
@@ -40,7 +47,7 @@ struct TrainingJob {
   Plan plan;
   at::ScalarType real = at::kFloat;
   std::shared_ptr<const Dataset> train_set;
-  std::shared_ptr<const Dataset> validation_set;             // null: none
+  ValidationSet validation_set;
   DatasetSplit images;                                       // that the two sets are cut from
   std::optional<BatchPlan> batches;                          // of the training set
   std::vector<TargetDomain> targets;                         // for the images after the first
@@ -52,7 +59,6 @@ struct TrainingJob {
   std::shared_ptr<const Lowering> serial_step;    // of --check-serial; null: none
   std::shared_ptr<const Lowering> validation;     // forward, with running statistics; null: none
   std::vector<double> class_weights;  // counted for the loss; a resumed run must have the same
-  std::shared_ptr<const Lowering> partial_validation;  // of the last batch, where it is smaller
   std::map<std::string, std::string> ties;  // second names of tied parameters in weights files
   /// Writes weights after so many steps to a file, as --save-weights asks for it.
   std::function<void(const std::string& path, const std::vector<at::Tensor>& values, int64_t steps)>
@@ -64,8 +70,10 @@ struct TrainingJob {
   BatchLoader train_loader() const;
   /// Those of any domain; 0 is the source.
   BatchLoader domain_loader(int domain) const;
-  /// Every validation sample once.
-  BatchLoader validation_loader() const;
+  /// Every sample once.
+  BatchLoader validation_loader(const ValidationSet& set) const;
+  /// Those of the domains that are validated beside the source.
+  std::vector<int> validated_targets() const;
 };
 
 /// What the configuration asks for between the data and a network that takes these sizes of space

@@ -18,17 +18,18 @@ void sum_over_ranks(std::vector<double>* numbers, Transport& transport) {
   sum.finish();
 }
 
-Validator::Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport)
+Validator::Validator(const TrainingJob& job, const ValidationSet& set, ParameterStore* parameters,
+                     Transport* transport)
     : job_(job),
-      loader_(job.validation_loader()),
-      names_(scores_of(scored_task(*job.validation_set), num_classes(job.validation->graph()))),
+      set_(set),
+      loader_(job.validation_loader(set)),
+      names_(scores_of(scored_task(*set.samples), num_classes(job.validation->graph()))),
       transport_(transport),
       executor_(job.validation->graph(), job.validation->program(transport->rank()), parameters,
                 transport, {job.real}) {
-  if (job.partial_validation)
-    partial_executor_.emplace(job.partial_validation->graph(),
-                              job.partial_validation->program(transport->rank()), parameters,
-                              transport, ExecutorOptions{job.real});
+  if (set.partial)
+    partial_executor_.emplace(set.partial->graph(), set.partial->program(transport->rank()),
+                              parameters, transport, ExecutorOptions{job.real});
 }
 
 Executor& Validator::executor_of(int64_t batch) {
@@ -59,8 +60,7 @@ void Validator::count_batch(int64_t batch, ConfusionCounts* counts, int64_t* top
 /// The batch's loss; the outputs stay in the executor.
 double Validator::run_batch(int64_t batch) {
   Executor& executor = executor_of(batch);
-  const Graph& graph =
-      (&executor == &executor_ ? job_.validation : job_.partial_validation)->graph();
+  const Graph& graph = (&executor == &executor_ ? job_.validation : set_.partial)->graph();
   StepContext context;
   context.seed = job_.config.seed;
   context.load = [&](ValueId input, const Box& box, at::Tensor target) {

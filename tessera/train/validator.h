@@ -29,7 +29,9 @@ void sum_over_ranks(std::vector<double>* numbers, Transport& transport);
 
 class Validator {
  public:
-  Validator(const TrainingJob& job, ParameterStore* parameters, Transport* transport);
+  /// `set` is the job's, or one of its targets'.
+  Validator(const TrainingJob& job, const ValidationSet& set, ParameterStore* parameters,
+            Transport* transport);
 
   /// Collective over all ranks; the same result on each.
   ValidationResult run();
@@ -43,6 +45,7 @@ class Validator {
   bool counts_top5() const;
 
   const TrainingJob& job_;
+  const ValidationSet& set_;
   BatchLoader loader_;
   std::vector<ScoreName> names_;
   Transport* transport_;

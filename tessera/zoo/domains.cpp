@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/ops/conv/linear.h"
 #include "tessera/ops/loss/difference.h"
 #include "tessera/ops/loss/domain_cross_entropy.h"
@@ -17,9 +21,10 @@
 namespace tessera {
 namespace {
 
-constexpr IntegerOption kTargets{"targets", "unlabelled domains", 1, 64};
-constexpr IntegerOption kTargetBatch{
-    "target_batch", "samples of a target in a batch, 0: as many as of the source", 0, 1 << 20};
+constexpr IntegerOption kTargets{
+    "targets", "unlabelled domains; 0: what is learned from the source's labels alone", 0, 64};
+constexpr const char* kTargetBatch = "target_batch";
+constexpr int64_t kMostSamples = 1 << 20;
 constexpr RealOption kGamma{"gamma", "weight of the similarity losses", 0, 1e6};
 constexpr RealOption kAlpha{"alpha", "weight of the reconstruction losses", 0, 1e6};
 constexpr RealOption kBeta{"beta", "weight of the difference losses", 0, 1e6};
@@ -35,9 +40,8 @@ constexpr int64_t kClassifierUnits = 100;
 class DomainsBuilder {
  public:
   DomainsBuilder(const ModelOptions& options, const Shape& input, const DomainParts& parts)
-      : options_(options), parts_(parts), source_shape_(input), target_shape_(input) {
-    num_targets_ = kTargets.read(options);
-    if (const int64_t batch = kTargetBatch.read(options); batch > 0) target_shape_[0] = batch;
+      : options_(options), parts_(parts), input_(input), num_targets_(kTargets.read(options)) {
+    batches_ = read_batches();
     similarity_ = options.choice("similarity", {"dann", "pairwise", "mmd"});
   }
 
@@ -49,24 +53,50 @@ class DomainsBuilder {
   }
 
  private:
+  /// Of the source and of each target.
+  std::vector<int64_t> read_batches() const {
+    std::vector<int64_t> batches{input_[0]};
+    const std::vector<std::string> given = split_text(options_.text(kTargetBatch), '/');
+    if (given.size() != 1 && std::ssize(given) != num_targets_)
+      throw_error<InvalidInput>(
+          "[model] target_batch has {}, and there are {}; give one number for all, or one for "
+          "each with '/' between",
+          counted(std::ssize(given), "number"), counted(num_targets_, "target"));
+    for (int64_t target = 0; target < num_targets_; ++target) {
+      const std::string& text = given[given.size() == 1 ? 0 : target];
+      const int64_t batch = read_number<int64_t>(text).value_or(-1);
+      if (batch < 0 || batch > kMostSamples)
+        throw_error<InvalidInput>(
+            "[model] target_batch={} is not legal; use whole numbers from 0 "
+            "to {}, 0 for as many samples as of the source",
+            options_.text(kTargetBatch), kMostSamples);
+      batches.push_back(batch == 0 ? input_[0] : batch);
+    }
+    return batches;
+  }
+  Shape shape_of(int64_t domain) const {
+    Shape shape = input_;
+    shape[0] = batches_[domain];
+    return shape;
+  }
   /// The weight of a loss, by its option.
   StepFunction weight(const RealOption& option) const {
     return {option.read(options_), kStart.read(options_), kRamp.read(options_)};
   }
-  /// A domain's share of the rows that a classifier sees, where it sees `others` targets.
-  double share(int64_t domain, int64_t targets) const {
-    const auto source = static_cast<double>(source_shape_[0]);
-    const auto target = static_cast<double>(target_shape_[0]);
-    return (domain == 0 ? source : target) / (source + target * static_cast<double>(targets));
+  /// A domain's share of the rows that a classifier of these domains sees.
+  double share(int64_t domain, const std::vector<int64_t>& domains) const {
+    double rows = 0;
+    for (int64_t each : domains) rows += static_cast<double>(batches_[each]);
+    return static_cast<double>(batches_[domain]) / rows;
   }
 
   DomainCodes add_domain(int64_t domain) {
     const std::string image = domain == 0 ? "image" : fmt::format("image{}", domain);
-    const ValueId x =
-        graph_.add_input(image, ValueType::image(domain == 0 ? source_shape_ : target_shape_));
+    const ValueId x = graph_.add_input(image, ValueType::image(shape_of(domain)));
     const DomainCodes codes = parts_.encode(graph_, x);
     if (domain == 0) parts_.solve(graph_, codes);
-    if (similarity_ == "dann") classify(codes.features, "domain", domain, num_targets_, domain);
+    if (num_targets_ == 0) return codes;
+    if (similarity_ == "dann") classify(codes.features, "domain", domain, all_domains());
     if (parts_.encode_private) separate(codes, domain);
     return codes;
   }
@@ -78,20 +108,27 @@ class DomainsBuilder {
                {.weight = weight(kGamma)});
     if (similarity_ != "pairwise") return;
     const std::string classifier = fmt::format("domain{}", number);
-    classify(source.features, classifier, 0, 1, 0);
-    classify(target.features, classifier, 1, 1, number);
+    classify(source.features, classifier, 0, {0, number});
+    classify(target.features, classifier, number, {0, number});
   }
 
-  /// The loss of a classifier of 1 + `targets` domains that says where the features come from.
-  void classify(ValueId features, const std::string& classifier, int64_t label, int64_t targets,
-                int64_t domain) {
+  std::vector<int64_t> all_domains() const {
+    std::vector<int64_t> domains;
+    for (int64_t domain = 0; domain <= num_targets_; ++domain) domains.push_back(domain);
+    return domains;
+  }
+
+  /// The loss of a classifier that says from which of `domains` the features come: from `domain`.
+  void classify(ValueId features, const std::string& classifier, int64_t domain,
+                const std::vector<int64_t>& domains) {
     const StepFunction lambda(1, 0, kLambdaRamp.read(options_));
     ValueId x = gradient_reversal(graph_, features, classifier + ".reversal", lambda);
     x = linear(graph_, x, classifier + ".fc1", {.out_features = kClassifierUnits});
     x = relu(graph_, x, classifier + ".relu1");
-    x = linear(graph_, x, classifier + ".fc2", {.out_features = 1 + targets});
+    x = linear(graph_, x, classifier + ".fc2", {.out_features = std::ssize(domains)});
+    const auto label = std::find(domains.begin(), domains.end(), domain) - domains.begin();
     domain_cross_entropy(graph_, x, label, fmt::format("{}.loss{}", classifier, domain),
-                         {.weight = weight(kGamma) * share(label, targets)});
+                         {.weight = weight(kGamma) * share(domain, domains)});
   }
 
   /// The private code, its difference from the shared one, and the image from both.
@@ -114,9 +151,9 @@ class DomainsBuilder {
 
   const ModelOptions& options_;
   const DomainParts& parts_;
-  Shape source_shape_;
-  Shape target_shape_;
-  int64_t num_targets_ = 1;
+  Shape input_;
+  int64_t num_targets_;
+  std::vector<int64_t> batches_;  // of the domains
   std::string similarity_;
   Graph graph_;
 };
@@ -125,7 +162,9 @@ class DomainsBuilder {
 
 std::vector<OptionInfo> with_domains(std::vector<OptionInfo> options, double gamma) {
   options.push_back(kTargets.info(1));
-  options.push_back(kTargetBatch.info(0));
+  options.push_back({kTargetBatch, "0",
+                     "samples of a target in a batch, or of each: 8/4; 0: as many as of the "
+                     "source"});
   options.push_back({"similarity", "dann",
                      "what pulls shared codes together; dann: one classifier of all domains behind "
                      "a gradient reversal, pairwise: one of each target and the source, mmd: "

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -27,6 +28,16 @@ class DomainsCli : public testing::Test {
   static std::string data() {
     return " --data 'source=" + kMadeUp + ";target1=" + kMadeUp + ",domain=1;target2=" + kMadeUp +
            ",domain=2' ";
+  }
+  /// Eight images of 1x16x16 without labels.
+  std::string write_images() const {
+    std::filesystem::create_directories(folder_);
+    std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (8, 1, 16, 16), }\n";
+    const std::string path = folder_ + "/images.npy";
+    std::ofstream(path, std::ios::binary)
+        << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0' << header
+        << std::string(8 * 16 * 16, '\x40');
+    return path;
   }
   static void expect_refused(const std::string& arguments, const std::string& part) {
     const Outcome outcome = tessera(arguments);
@@ -65,6 +76,45 @@ TEST_F(DomainsCli, TrainsAndAppliesTheTaskAlone) {
   const Outcome scored = tessera("evaluate " + run + " --data " + kMadeUp + ",domain=1 --json");
   ASSERT_EQ(scored.exit_code, 0) << scored.err;
   EXPECT_EQ(json::parse(scored.out)["samples"], 16);
+}
+
+/// A table for each domain, and scores of one target beside the source's.
+TEST_F(DomainsCli, TrainsByTheTablesOfAFileAndScoresTargets) {
+  std::filesystem::create_directories(folder_);
+  const std::string file = folder_ + "/run.toml", run = folder_ + "/run";
+  std::ofstream(file) << "[model]\nname = 'dsn:base=2,code=6,classes=3,targets=2'\n"
+                      << "input = '4x1x16x16'\n[train]\nsteps = 3\n[data]\n"
+                      << "validation_fraction = 0.25\nvalidate_targets = 'target2'\n"
+                      << "[data.source]\nsource = '" << kMadeUp << "'\n"
+                      << "[data.target1]\nsource = '" << kMadeUp << "'\ndomain = 1\nbatch = 3\n"
+                      << "[data.target2]\nsource = '" << kMadeUp << "'\nshuffle = false\n";
+  const Outcome trained = tessera("train --config " + file + " --run " + run + " --json");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const json report = json::parse(trained.out);
+  EXPECT_TRUE(report["target_validations"]["target2"].contains("accuracy"));
+  EXPECT_EQ(report["target_validations"].size(), 1u);
+  std::string columns;
+  std::ifstream metrics(run + "/metrics.csv");
+  std::getline(metrics, columns);
+  EXPECT_NE(columns.find(",val_loss,accuracy,target2_loss,target2_accuracy"), std::string::npos)
+      << columns;
+  const Outcome plan = tessera("plan --config " + file + " --json");
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+}
+
+TEST_F(DomainsCli, RefusesTargetsThatCannotBeScored) {
+  const std::string images = write_images();
+  const std::string sets = "--steps 1 --data 'source=" + kMadeUp + ";target1=files:" + images +
+                           ";target2=" + kMadeUp + "' --validate-targets ";
+  expect_refused("train" + kDigits + sets + "all",
+                 "target1 has no labels to be scored by; give its data labels, or name other "
+                 "domains in --validate-targets");
+  expect_refused("train" + kDigits + sets + "target3",
+                 "\"target3\" is not a target; use all, or some of target1,target2");
+  expect_refused("train" + kDigits + sets + "target2 --validation-fraction 0",
+                 "give --validation-fraction 0.1, say");
+  expect_refused("train cnn2d --steps 1 --data " + kMadeUp + " --validate-targets all",
+                 "the network reads the source alone");
 }
 
 TEST_F(DomainsCli, RefusesWhatDoesNotFitWithARemedy) {

@@ -86,6 +86,19 @@ TEST(Toml, OtherWaysToWriteATable) {
   }
 }
 
+TEST(Toml, TablesInTables) {
+  for (const char* text :
+       {"[t.u]\na = 1\n[t]\nb = 2", "t.u.a = 1\nt.b = 2", "[t]\nu = {a = 1}\nb = 2"}) {
+    SCOPED_TRACE(text);
+    const std::vector<TomlEntry> entries = parse_toml(text, "f");
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].table, "t.u");
+    EXPECT_EQ(entries[0].key, "a");
+    EXPECT_EQ(entries[1].table, "t");
+    EXPECT_EQ(entries[1].key, "b");
+  }
+}
+
 TEST(Toml, EmptyTexts) {
   for (const char* text : {"", "\n", "# only a comment", "\xef\xbb\xbf", "  \t \r\n", "[a]"})
     EXPECT_TRUE(parse_toml(text, "f").empty());
@@ -124,10 +137,11 @@ TEST(Toml, Arrays) {
 
 TEST(Toml, RefusesWhatNoConfigurationHolds) {
   const std::string values = "; values are strings in quotes, numbers, true, false and arrays";
-  expect_error("[a.b]", "run.toml:1:1: [a] b is a table in a table" + values);
-  expect_error("[a]\nx = 1\n[a.b]\ny = 1", "run.toml:3:1: [a] b is a table in a table");
-  expect_error("a.b.c = 1", "[a] b is a table in a table");
-  expect_error("[a]\nb = {c = 1}", "run.toml:2:5: [a] b is a table in a table");
+  expect_error("[a.b.c]", "run.toml:1:1: [a.b] c is a table in a table" + values);
+  expect_error("[a.b]\nx = 1\n[a.b.c]\ny = 1", "run.toml:3:1: [a.b] c is a table in a table");
+  expect_error("a.b.c.d = 1", "[a.b] c is a table in a table");
+  expect_error("[a.b]\nc = {d = 1}", "run.toml:2:5: [a.b] c is a table in a table");
+  expect_error("[a.'b.c']", "run.toml:1:1: [a] b.c is a table in a table");
   expect_error("[[a]]\nb = 1", "run.toml:1:1: a is an array of tables" + values);
   expect_error("[a]\nb = [{c = 1}]", "run.toml:2:5: [a] b is an array of tables");
   expect_error("a = [1, [2]]", "run.toml:1:9: a is an array in an array");

@@ -9,16 +9,34 @@ namespace {
 
 using Specs = std::vector<std::string>;
 
+Specs specs_in(const std::string& text, int num_domains) {
+  Specs specs;
+  for (const DomainSpec& domain : specs_of_domains(text, num_domains)) specs.push_back(domain.spec);
+  return specs;
+}
+
 TEST(DomainSpecs, AreInTheOrderOfTheDomains) {
-  EXPECT_EQ(specs_of_domains("target2=c;source=synthetic:samples=4,classes=2;target1=folder:b", 3),
+  EXPECT_EQ(specs_in("target2=c;source=synthetic:samples=4,classes=2;target1=folder:b", 3),
             (Specs{"synthetic:samples=4,classes=2", "folder:b", "c"}));
 }
 
 /// Options have equals signs, too, and files any name.
 TEST(DomainSpecs, ADataSetWithoutANameIsTheSources) {
   for (const char* spec : {"synthetic:samples=4", "folder:a;b", "sources=1", "target=2"})
-    EXPECT_EQ(specs_of_domains(spec, 1), Specs{spec});
-  EXPECT_EQ(specs_of_domains("source=folder:a", 1), Specs{"folder:a"});
+    EXPECT_EQ(specs_in(spec, 1), Specs{spec});
+  EXPECT_EQ(specs_in("source=folder:a", 1), Specs{"folder:a"});
+}
+
+TEST(DomainSpecs, SayInWhichOrderSamplesAreRead) {
+  const std::vector<DomainSpec> domains =
+      specs_of_domains("source=files:a,b,shuffle=no,classes=2;target1=c,shuffle=yes;target2=d", 3);
+  EXPECT_EQ(domains[0].spec, "files:a,b,classes=2");
+  EXPECT_EQ(domains[0].order, BatchOrder::kSequential);
+  EXPECT_EQ(domains[1].spec, "c");
+  for (int shuffled : {1, 2}) EXPECT_EQ(domains[shuffled].order, BatchOrder::kShuffled);
+  EXPECT_EQ(specs_of_domains("folder:a,shuffle=no", 1)[0].order, BatchOrder::kSequential);
+  EXPECT_EQ(refusal([] { parse_domain_specs("source=a;target1=b,shuffle=maybe"); }),
+            "[--data] target1: shuffle=maybe is not legal; use shuffle=yes or shuffle=no");
 }
 
 TEST(DomainSpecs, RefuseWhatDoesNotFitTheNetwork) {
