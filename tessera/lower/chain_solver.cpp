@@ -6,6 +6,7 @@
 #include "tessera/lower/multigrid.h"
 #include "tessera/ops/chain/chain_arithmetic.h"
 #include "tessera/ops/chain/detached.h"
+#include "tessera/ops/chain/jump.h"
 #include "tessera/ops/chain/linearised.h"
 
 namespace tessera {
@@ -86,6 +87,9 @@ void ChainSolver::last_sweep(const Cycle& cycle, const std::vector<ValueId>& sta
   intervals_ = cycle.intervals;
   for (size_t j = 0; j < intervals_.size(); ++j) {
     ValueId state = states[cycle.starts[j]];
+    if (j > 0)
+      measure_jump(result_, ends_.back(), state,
+                   name_of(chain_[intervals_[j].begin - 1].add, "jump"));
     for (int64_t layer = intervals_[j].begin; layer < intervals_[j].end; ++layer)
       state = last_step(layer, state);
     ends_.push_back(state);

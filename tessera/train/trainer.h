@@ -131,6 +131,7 @@ class Trainer {
   std::optional<Multigrid> multigrid_;  // as the plan says, or with more V-cycles
   std::unique_ptr<Validator> validator_;
   std::unique_ptr<SerialCheck> serial_check_;          // where --check-serial asks for it
+  std::optional<double> residual_;                     // of the last step, where it was solved
   std::optional<SerialDifference> serial_difference_;  // of the last step, where it was checked
   BatchLoader loader_;
   std::vector<std::unique_ptr<Prefetch>> prefetch_;  // of each domain

@@ -22,7 +22,9 @@ std::vector<std::string> metrics_columns(const std::vector<ScoreName>& scores, b
   std::vector<std::string> columns{"epoch",         "seconds",       "loss",
                                    "learning_rate", "gradient_norm", "val_loss"};
   for (const ScoreName& score : scores) columns.push_back(score.name);
-  if (multigrid) columns.insert(columns.end(), {"serial_loss_error", "serial_gradient_error"});
+  if (multigrid)
+    columns.insert(columns.end(), {"multigrid_residual", "forward_cycles", "backward_cycles",
+                                   "serial_loss_error", "serial_gradient_error"});
   return columns;
 }
 
