@@ -35,9 +35,13 @@ def tessera(options, chain, command, *more):
                 "--json", *more])
 
 
-def placement(options, forward, backward):
+def placement(options, way):
+    """Of "Tessera, 2/1" or "Tessera, 2/1, none skipped"."""
+    words = way.split(", ")
+    forward, backward = words[1].split("/")
+    skip = "no" if len(words) > 2 else "yes"
     return ["--layers", options.workers, "--multigrid", f"levels=2,coarsening=4,forward={forward},"
-            f"backward={backward},relax=F,skip=yes"]
+            f"backward={backward},relax=F,skip={skip}"]
 
 
 def torch_step(options, *more, before=()):
@@ -59,7 +63,8 @@ def ways_of(options, chain):
     for text in options.cycles.split():
         forward, backward = text.split("/")
         ways[f"TorchBraid, {text}"] = lambda f=forward, b=backward: braid(f, b)
-        ways[f"Tessera, {text}"] = lambda f=forward, b=backward: bench(*placement(options, f, b))
+        for way in (f"Tessera, {text}", f"Tessera, {text}, none skipped"):
+            ways[way] = lambda way=way: bench(*placement(options, way))
     return ways
 
 
@@ -68,8 +73,8 @@ def error_of(options, chain, way, rounds):
         return rounds[0]["gradient_error"]
     if "/" not in way:
         return None
-    cycles = way.split(", ")[1].split("/")
-    found = tessera(options, chain, "verify", "--steps", 1, *placement(options, *cycles))
+    found = tessera(options, chain, "verify", "--steps", 1, "--input-npy", chain.with_name("image.npy"),
+                    "--target-npy", chain.with_name("target.npy"), *placement(options, way))
     return found["multigrid_error"]["gradient"]
 
 
@@ -78,7 +83,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cycles", default="2/1", help="forward/backward, several with spaces")
+    parser.add_argument("--cycles", default="1/1 2/1", help="forward/backward, several with spaces")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--no-errors", action="store_true", help="only times")

@@ -1,6 +1,6 @@
 """Time of a step of a residual chain by PyTorch or, under mpirun, by TorchBraid, as one JSON line.
 
-    torchbraid_step.py --save FILE            the chain as TorchScript, for Tessera
+    torchbraid_step.py --save FILE            the chain as TorchScript, for Tessera; image and target
     torchbraid_step.py                        PyTorch, layer after layer
     mpirun -n P torchbraid_step.py --braid    TorchBraid, 2 levels, F on the fine one, the first cycle skipped
 
@@ -11,7 +11,9 @@ import argparse
 import json
 import statistics
 import time
+from pathlib import Path
 
+import numpy
 import torch
 
 
@@ -96,17 +98,20 @@ def error(found, right):
 def main():
     options = options_of()
     torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
     shape = (options.batch, options.channels, options.size, options.size)
-    x = torch.randn(shape)
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     if options.save:
+        torch.manual_seed(2)
         torch.jit.script(chain(options)).save(options.save)
+        numpy.save(Path(options.save).with_name("image.npy"), x.numpy())
+        numpy.save(Path(options.save).with_name("target.npy"), 0 * x.numpy())
         return
     rank, comm = 0, None
     if options.braid:
         from mpi4py import MPI
         comm = MPI.COMM_WORLD
         rank = comm.rank
+    torch.manual_seed(2 + rank)  # every rank draws the weights of its own layers
     network = braided(options, comm) if options.braid else chain(options)
     barrier = comm.Barrier if comm else lambda: None
     seconds = [timed(network, x, barrier, rank)[0] for _ in range(options.steps + 1)][1:]

@@ -10,6 +10,7 @@
 #include "tessera/bench/gather_trace.h"
 #include "tessera/comm/borrowed.h"
 #include "tessera/data/noise.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/optim/optimiser.h"
 #include "tessera/report/task_events.h"
 #include "tessera/runtime/affinity.h"
@@ -219,6 +220,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   BenchReport report;
   report.ranks = lowering.num_ranks();
   report.loss = session.executor().loss();
+  report.residual = solve_residual(session.executor().measured());
   report.per_rank =
       gather_blocks(session, std::vector<RankMeasurement>{measurement_of(session, steps)});
   report.cpus = gather_cpus(session);

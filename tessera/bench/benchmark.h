@@ -47,7 +47,8 @@ struct BenchReport {
   double median_ms = 0;
   double p10_ms = 0;
   double p90_ms = 0;
-  double loss = 0;  // of the last step
+  double loss = 0;                 // of the last step
+  std::optional<double> residual;  // of its multigrid solve, where there is one
   std::vector<RankMeasurement> per_rank;
   std::vector<std::string> cpus;        // on which each rank's threads may run: "0-3"
   std::vector<TraceEvent> trace;        // of all ranks, where asked for

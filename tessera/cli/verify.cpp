@@ -98,6 +98,7 @@ void print_json(const VerifyReport& report, const Job& job) {
     json["multigrid_error"] = {{"loss", number(report.solve_error->loss)},
                                {"output", number(report.solve_error->output)},
                                {"gradient", number(report.solve_error->gradient)}};
+  if (report.residual) json["multigrid_residual"] = number(*report.residual);
   print_out("{}\n", json_text(json));
 }
 
@@ -122,6 +123,9 @@ void print_solve_error(const VerifyReport& report) {
       "  approximate: multigrid on one worker differs from the network, layer after layer, by\n"
       "    {:.2e} in the loss, {:.2e} in the outputs, {:.2e} in the gradients (L2, first step)\n",
       loss, output, gradient);
+  if (report.residual)
+    print_out("    the states at the intervals' ends jump by {:.2e} (residual)\n",
+              *report.residual);
 }
 
 const char* verdict(const VerifyReport& report, at::ScalarType real) {

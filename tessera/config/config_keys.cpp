@@ -172,6 +172,10 @@ Keys train_keys() {
                  "with --multigrid: every so many steps, take the step layer after layer, "
                  "too, and say how far apart loss and gradient are (0: never)",
                  &Config::check_serial)),
+      at_least(0, key("--multigrid-residual", "multigrid_residual",
+                      "largest residual that a step by --multigrid may leave; above it, each "
+                      "direction gets one V-cycle more (0: any)",
+                      &Config::multigrid_residual)),
       at_least(0, key("--multigrid-error", "multigrid_error",
                       "largest relative error of the gradient that --check-serial may find; above "
                       "it, each direction gets one V-cycle more (0: any)",

@@ -54,8 +54,9 @@ struct TrainConfig : JobConfig {
   double min_delta = 0;
   bool print_loss = false;
   std::string dump_gradients;
-  int64_t check_serial = 0;    // steps between comparisons of multigrid with serial steps; 0: none
-  double multigrid_error = 0;  // of a checked gradient, above which V-cycles are added; 0: never
+  int64_t check_serial = 0;  // steps between comparisons of multigrid with serial steps; 0: none
+  double multigrid_residual = 0;  // of a step, above which V-cycles are added; 0: never
+  double multigrid_error = 0;     // of a checked gradient, above which V-cycles are added; 0: never
   std::string monitor = "loss";
   double ema = 0;  // 0: off
 

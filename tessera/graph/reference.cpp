@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/graph/gradient_flow.h"
+#include "tessera/graph/step_numbers.h"
 
 namespace tessera {
 namespace {
@@ -67,7 +68,7 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
   }
   derive_weights(graph, parameters, leaves);
 
-  at::Tensor loss;
+  at::Tensor loss, numbers = at::zeros({num_step_numbers(graph)}, at::kDouble);
   for (NodeId id = 0; id < std::ssize(graph.nodes()); ++id) {
     const Node& node = graph.node(id);
     ReferenceArgs args{&node.name,
@@ -77,7 +78,9 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
                        pick(leaves, node.parameters),
                        pick(leaves, node.buffers)};
     at::Tensor result = node.op->reference(args);
-    if (node.op->is_loss())
+    if (const Range at = step_numbers(*node.op); at.begin > 0)
+      numbers.narrow(0, at.begin, at.size()).add_(result);
+    else if (node.op->is_loss())
       loss = loss.defined() ? loss + result : result;
     else
       TESSERA_CHECK(result.sizes().vec() == node.types.output.shape(),
@@ -90,6 +93,9 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
 
   ReferenceResult result;
   for (ValueId output : graph.outputs()) result.outputs.push_back(values[output].detach());
+  if (numbers.numel() > 1)
+    result.measured.assign(numbers.data_ptr<double>() + 1,
+                           numbers.data_ptr<double>() + numbers.numel());
   if (!loss.defined()) return result;
   if (loss.requires_grad()) loss.backward();
   result.loss = loss.item<double>();

@@ -12,6 +12,7 @@ namespace tessera {
 
 struct ReferenceResult {
   double loss = 0;
+  std::vector<double> measured;             // the step's numbers after the loss
   std::vector<at::Tensor> outputs;          // as Graph::outputs()
   std::vector<at::Tensor> input_gradients;  // as Graph::inputs(); undefined for targets
   std::vector<at::Tensor> gradients;        // as Graph::parameters(); undefined for buffers

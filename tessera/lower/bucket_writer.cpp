@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tessera/graph/step_numbers.h"
 #include "tessera/lower/channels.h"
 
 namespace tessera {
@@ -14,8 +15,8 @@ void BucketWriter::set_up() {
   for (const Node& node : writer_.graph.nodes())
     pending_losses_ += node.op->is_loss() ? step.num_micro_batches() : 0;
   if (pending_losses_ > 0) {
-    writer_.program.loss =
-        writer_.add_buffer("loss", BufferKind::kLoss, Box{{0, 1}}, ElementType::kDouble);
+    writer_.program.loss = writer_.add_buffer(
+        "loss", BufferKind::kLoss, Box{{0, num_step_numbers(writer_.graph)}}, ElementType::kDouble);
     writer_.fill(writer_.program.loss);
   }
   if (!step.trains()) return;

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/ops/chain/chain_arithmetic.h"
 #include "tessera/ops/chain/detached.h"
+#include "tessera/ops/chain/jump.h"
 #include "tessera/ops/chain/linearised.h"
 
 namespace tessera {
@@ -86,6 +89,9 @@ void ChainSolver::last_sweep(const Cycle& cycle, const std::vector<ValueId>& sta
   intervals_ = cycle.intervals;
   for (size_t j = 0; j < intervals_.size(); ++j) {
     ValueId state = states[cycle.starts[j]];
+    if (j > 0)
+      measure_jump(result_, ends_.back(), state,
+                   name_of(chain_[intervals_[j].begin - 1].add, "jump"));
     for (int64_t layer = intervals_[j].begin; layer < intervals_[j].end; ++layer)
       state = last_step(layer, state);
     ends_.push_back(state);
@@ -108,30 +114,35 @@ ValueId ChainSolver::last_step(int64_t layer, ValueId state) {
 // ---- Their gradients ----------------------------------------------------------------------------
 
 // The cycle's operations from the last to the first, each turned round. What an
-// operation computes becomes what its derivative reads, and what several read a sum.
+// operation computes becomes what its derivative reads, and what several read a sum. Backward gives
+// a sum's gradient to all of its terms: that of the chain's end goes from slice to slice, so that
+// the last one does not have to send it to each.
 
 ValueId ChainSolver::adjoint_cycles() {
   const Cycle cycle = cycle_of(multigrid_.backward, SweepOrder::kBackward);
-  std::vector<std::vector<ValueId>> readers(cycle.ops.size());  // of each operation's result
-  for (size_t j = 0; j + 1 < intervals_.size(); ++j)
-    readers[cycle.starts[j]].push_back(
-        change(scaled(1), {ends_[j]}, chain_[intervals_[j].end - 1].add, "end"));
+  std::vector<std::vector<Term>> readers(cycle.ops.size());  // of each operation's result
+  for (size_t j = 0; j + 1 < intervals_.size(); ++j) {
+    const NodeId add = chain_[intervals_[j].end - 1].add;
+    readers[cycle.starts[j]].push_back({change(scaled(1), {ends_[j]}, add, "end"), add});
+  }
   for (size_t i = cycle.ops.size(); i-- > 1;) {
     const CycleOp& op = cycle.ops[i];
     const std::string copy = fmt::format("b{}", i);
-    const ValueId out = sum(readers[i], chain_[op.layers.begin].add, copy);
+    const NodeId add = chain_[op.layers.begin].add;
+    for (Term& term : readers[i]) term.place = add;
+    const ValueId out = sum(readers[i], copy);
     if (op.kind == CycleOp::Kind::kStep) {
-      readers[op.from].push_back(adjoint_step(op, out, copy));
+      readers[op.from].push_back({adjoint_step(op, out, copy), add});
       continue;
     }
     // Two terms at a time, so that the order of additions changes no bit.
-    const NodeId add = chain_[op.layers.begin].add;
     const ValueId difference = change(scaled(1), {out}, add, copy + ".now");
-    readers[op.from].push_back(out);
-    readers[op.now].push_back(difference);
-    readers[op.then].push_back(change(scaled(-1), {difference}, add, copy + ".then"));
+    readers[op.from].push_back({out, add});
+    readers[op.now].push_back({difference, add});
+    readers[op.then].push_back({change(scaled(-1), {difference}, add, copy + ".then"), add});
   }
-  return sum(readers[0], chain_.back().add, "given");
+  std::ranges::stable_sort(readers[0], {}, &Term::place);
+  return sum(readers[0], "given");
 }
 
 ValueId ChainSolver::adjoint_step(const CycleOp& op, ValueId state, const std::string& copy) {
@@ -159,12 +170,13 @@ ValueId ChainSolver::change(std::shared_ptr<const Op> op, const std::vector<Valu
   return result_.add_node(node.name, linearised(node), inputs);
 }
 
-ValueId ChainSolver::sum(const std::vector<ValueId>& values, NodeId place,
-                         const std::string& copy) {
-  TESSERA_CHECK(!values.empty(), "nothing reads {} of {}", copy, graph_.node(place).name);
-  ValueId total = values[0];
-  for (size_t i = 1; i < values.size(); ++i)
-    total = change(scaled_step(1), {total, values[i]}, place, fmt::format("{}.sum{}", copy, i));
+/// Each term is added at its place.
+ValueId ChainSolver::sum(const std::vector<Term>& terms, const std::string& copy) {
+  TESSERA_CHECK(!terms.empty(), "nothing reads {}", copy);
+  ValueId total = terms[0].value;
+  for (size_t i = 1; i < terms.size(); ++i)
+    total = change(scaled_step(1), {total, terms[i].value}, terms[i].place,
+                   fmt::format("{}.sum{}", copy, i));
   return total;
 }
 

@@ -41,7 +41,11 @@ class ChainSolver {
   ValueId adjoint_step(const CycleOp& op, ValueId state, const std::string& copy);
   ValueId change(std::shared_ptr<const Op> op, const std::vector<ValueId>& inputs, NodeId place,
                  const std::string& copy);
-  ValueId sum(const std::vector<ValueId>& values, NodeId place, const std::string& copy);
+  struct Term {
+    ValueId value;
+    NodeId place;  // the sum of a layer that the addition lies beside
+  };
+  ValueId sum(const std::vector<Term>& terms, const std::string& copy);
 
   const Graph& graph_;
   const ResidualChain& chain_;

@@ -13,10 +13,10 @@ namespace {
 
 int stage_of_node(const std::string& name, const Plan& plan) {
   auto found = plan.stage_of.find(name);
-  if (found == plan.stage_of.end() && name.ends_with(kPartialSuffix))
-    found = plan.stage_of.find(name.substr(0, name.size() - kPartialSuffix.size()));
-  if (found == plan.stage_of.end())
-    found = plan.stage_of.find(name.substr(0, name.rfind(kSweepMark)));
+  const std::string layer = name.substr(0, name.rfind(kSweepMark));
+  if (found == plan.stage_of.end()) found = plan.stage_of.find(layer);
+  if (found == plan.stage_of.end() && layer.ends_with(kPartialSuffix))
+    found = plan.stage_of.find(layer.substr(0, layer.size() - kPartialSuffix.size()));
   if (found == plan.stage_of.end())
     throw_error<InvalidInput>("[plan] stage_of does not say which stage node {} belongs to; add it",
                               name);

@@ -9,6 +9,7 @@
 #include "tessera/base/text.h"
 #include "tessera/graph/transform.h"
 #include "tessera/lower/chain_solver.h"
+#include "tessera/ops/chain/jump.h"
 
 namespace tessera {
 namespace {
@@ -114,6 +115,10 @@ std::map<std::string, int> assign_layers(const Graph& graph, const Multigrid& mu
     by_name[graph.nodes()[id].name] = last;
   }
   return by_name;
+}
+
+std::optional<double> solve_residual(const std::vector<double>& measured) {
+  return relative_jump(measured);
 }
 
 std::string draw_multigrid(const Graph& graph, const Multigrid& multigrid, int slices) {

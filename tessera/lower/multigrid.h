@@ -13,8 +13,10 @@
 // the options alone, never on where nodes are placed.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tessera/graph/graph.h"
 #include "tessera/plan/plan.h"
@@ -42,6 +44,10 @@ inline Plan without_multigrid(Plan plan) {
 /// are fewer intervals than slices.
 std::map<std::string, int> assign_layers(const Graph& graph, const Multigrid& multigrid,
                                          int slices);
+
+/// How well the intervals of a step fit together, from what it has measured (ops/chain/jump.h): 0
+/// where they are the network, layer after layer; none where no chain was solved.
+std::optional<double> solve_residual(const std::vector<double>& measured);
 
 /// The cycles of every chain on `slices` workers (draw_cycle), and how long they are.
 std::string draw_multigrid(const Graph& graph, const Multigrid& multigrid, int slices);

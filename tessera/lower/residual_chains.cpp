@@ -9,7 +9,6 @@
 
 #include "tessera/ops/chain/chain_arithmetic.h"
 #include "tessera/ops/chain/linearised.h"
-#include "tessera/ops/pool/spatial_reduction.h"
 
 namespace tessera {
 namespace {
@@ -46,7 +45,7 @@ std::string objection(const Graph& graph, const ResidualBlock& block) {
   };
   for (NodeId id : block.nodes) {
     const Node& node = graph.node(id);
-    if (!can_be_linearised(node) || whole_space_scale(*node.op, node.types))
+    if (!can_be_linearised(node))
       return fmt::format("{} {} has no sweeps", node.op->kind(), node.name);
     const std::vector<Use>& uses = graph.value(node.output).uses;
     if (is_output(graph, node.output) ||

@@ -71,9 +71,6 @@ const std::vector<Rewrite>& rewrites() {
        "a norm, or its sum with another value, and the ReLU that alone reads it become one "
        "operator",
        Rewrite::Kind::kOptional, fuse_norm_relu},
-      {"multigrid",
-       "a residual chain becomes sweeps over its intervals, where the plan asks for multigrid",
-       Rewrite::Kind::kRequired, solve_by_multigrid},
       {"sums-by-parts",
        "a sum or mean over all of space, which has no kernels of its own, becomes a partial sum of "
        "each cell of the grid and their sum",
@@ -81,7 +78,10 @@ const std::vector<Rewrite>& rewrites() {
       {"linear-by-parts",
        "a flatten and its linear layer become a product with each cell of the grid and their sum, "
        "where there are fewer samples than ranks",
-       Rewrite::Kind::kOptional, linear_by_parts}};
+       Rewrite::Kind::kOptional, linear_by_parts},
+      {"multigrid",
+       "a residual chain becomes sweeps over its intervals, where the plan asks for multigrid",
+       Rewrite::Kind::kRequired, solve_by_multigrid}};
   return all;
 }
 

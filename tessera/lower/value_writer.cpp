@@ -1,5 +1,6 @@
 #include "tessera/lower/value_writer.h"
 
+#include "tessera/graph/step_numbers.h"
 #include "tessera/lower/piece_parts.h"
 
 namespace tessera {
@@ -240,7 +241,7 @@ void ValueWriter::run_part(NodeId id, Phase phase, int piece, const Box& box) {
     run.arguments.push_back({Role::kSaved, 0, writer_.whole(buffer)});
   }
   if (node.op->is_loss())
-    run.arguments.push_back({Role::kLoss, 0, writer_.whole(writer_.program.loss)});
+    run.arguments.push_back({Role::kLoss, 0, {writer_.program.loss, Box{step_numbers(*node.op)}}});
   else
     run.arguments.push_back({Role::kOutput, 0, {home(node.output, piece).buffer, box}});
   writer_.append(std::move(run));

@@ -62,8 +62,9 @@ StepComparison compare(const Graph& graph, const StepTensors& ours, StepTensors 
     };
   };
   return {graph, std::move(reference),
-          StepComparison::Source{ours.loss, from(ours.outputs), from(ours.input_gradients),
-                                 from(ours.gradients), from(ours.parameters)}};
+          StepComparison::Source{ours.loss, ours.measured, from(ours.outputs),
+                                 from(ours.input_gradients), from(ours.gradients),
+                                 from(ours.parameters)}};
 }
 
 std::vector<StepComparison> measure_once(const Graph& graph, const VerifyOptions& options,
@@ -146,8 +147,12 @@ StepTensors Oracle::step(int64_t step) {
   c10::NoGradGuard no_autograd;
   clip(&result.gradients);
   optimiser_->step(parameters_, result.gradients);
-  return {result.loss, std::move(result.outputs), std::move(result.input_gradients),
-          std::move(result.gradients), parameters_};
+  return {result.loss,
+          std::move(result.measured),
+          std::move(result.outputs),
+          std::move(result.input_gradients),
+          std::move(result.gradients),
+          parameters_};
 }
 
 std::vector<Conditioning> measure_conditioning(const Graph& graph, const VerifyOptions& options) {

@@ -28,6 +28,10 @@ StepComparison::StepComparison(const Graph& graph, StepTensors reference, const 
   of(TensorKind::kLoss)
       .add("", at::scalar_tensor(source.loss, at::kDouble),
            at::scalar_tensor(reference.loss, at::kDouble));
+  if (!reference.measured.empty())
+    of(TensorKind::kLoss)
+        .add("measured", at::tensor(source.measured, at::kDouble),
+             at::tensor(reference.measured, at::kDouble));
   const auto output_name = [&](size_t i) { return graph.value(graph.outputs()[i]).name; };
   const auto input_name = [&](size_t i) { return graph.value(graph.inputs()[i]).name; };
   const auto parameter_name = [&](size_t id) { return graph.parameters()[id].name; };

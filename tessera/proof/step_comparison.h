@@ -18,6 +18,7 @@ constexpr int kNumTensorKinds = 6;
 /// nothing to compare.
 struct StepTensors {
   double loss = 0;
+  std::vector<double> measured;             // the step's numbers after the loss
   std::vector<at::Tensor> outputs;          // as Graph::outputs()
   std::vector<at::Tensor> input_gradients;  // as Graph::inputs()
   std::vector<at::Tensor> gradients;        // as Graph::parameters()
@@ -30,6 +31,7 @@ class StepComparison {
   using Compare = std::function<Deviation(size_t index, const at::Tensor& reference)>;
   struct Source {
     double loss = 0;
+    std::vector<double> measured;
     Compare output, input_gradient, gradient, parameter;
   };
 

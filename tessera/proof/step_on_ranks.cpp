@@ -167,7 +167,8 @@ StepComparison compare_step(RankSession& session, const Lowering& lowering, Step
     if (!is_compared(graph, graph.outputs()[i])) reference.outputs[i].reset();
   const Program& program = session.program();
   return {graph, std::move(reference),
-          StepComparison::Source{session.executor().loss(), value(program.outputs, graph.outputs()),
+          StepComparison::Source{session.executor().loss(), session.executor().measured(),
+                                 value(program.outputs, graph.outputs()),
                                  value(program.input_gradients, graph.inputs()),
                                  parameter(session.parameters().gradients(), kept.gradients),
                                  parameter(session.parameters().values(), kept.parameters)}};

@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/text.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/proof/judgement.h"
 #include "tessera/proof/oracle.h"
 #include "tessera/proof/patience.h"
@@ -68,6 +69,7 @@ class Steps {
     check_holders(step);
     if (!is_first()) return send_step(session_, lowering_);
     report->losses.push_back(loss);
+    if (step == 0) report->residual = solve_residual(session_.executor().measured());
     KeptTensors kept;
     if (options_.keep_gradients && step == 0) kept.gradients = &report->gradients;
     if (options_.keep_parameters && step == options_.steps - 1)

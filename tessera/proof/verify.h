@@ -72,6 +72,7 @@ struct VerifyReport {
   double buffer_rel = 0;
   double param_grad_l2 = 0;               // |a - ref| / |ref| over all parameters together
   std::optional<SolveError> solve_error;  // where the plan has multigrid
+  std::optional<double> residual;         // of the first step's solve, where there is one
   std::string worst;                      // the tensor with the largest difference, and its step
   bool ok = false;
   double limit = 0;                        // of outputs, in a network where rounding stays small

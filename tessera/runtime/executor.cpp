@@ -67,6 +67,14 @@ double Executor::loss() const {
   return number(program_.loss);
 }
 
+std::vector<double> Executor::measured() const {
+  if (program_.loss < 0) return {};
+  TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
+  const at::Tensor& numbers = tensors_[program_.loss];
+  TESSERA_CHECK(numbers.defined(), "nothing is measured before the first step");
+  return {numbers.data_ptr<double>() + 1, numbers.data_ptr<double>() + numbers.numel()};
+}
+
 double Executor::gradient_norm() const {
   TESSERA_CHECK(program_.norm >= 0 && tensors_[program_.norm].defined(),
                 "no step of this program has measured the gradients");
@@ -81,7 +89,7 @@ void Executor::call_back(const std::function<void()>& hook) {
 
 double Executor::number(BufferId buffer) const {
   TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
-  return tensors_[buffer].item<double>();
+  return *tensors_[buffer].data_ptr<double>();
 }
 
 at::Tensor Executor::result(const Result& result) const {

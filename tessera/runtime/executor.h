@@ -63,6 +63,9 @@ class Executor {
 
   /// The loss of the last step, summed over all ranks. The graph must have one.
   double loss() const;
+  /// The numbers of the last step that come after the loss (graph/step_numbers.h), summed over all
+  /// ranks.
+  std::vector<double> measured() const;
   /// The norm of the last step's gradients, before they were clipped. Only programs that update
   /// measure it.
   double gradient_norm() const;

@@ -58,10 +58,11 @@ void Executor::run_kernel(const Run& run, KernelArgs* args) {
   account_.reset_peak();
   const std::vector<const void*> places = places_of_results(*args);
   call(*graph_.node(run.node).op, run.phase, args);
-  TESSERA_CHECK(places_of_results(*args) == places,
-                "{}: {} puts a tensor in the place of the one that it was given; it must write that "
-                "one",
-                *args->name, to_string(run.phase));
+  TESSERA_CHECK(
+      places_of_results(*args) == places,
+      "{}: {} puts a tensor in the place of the one that it was given; it must write that "
+      "one",
+      *args->name, to_string(run.phase));
   memory_.peak_workspace_bytes = std::max(memory_.peak_workspace_bytes, account_.peak() - before);
 }
 
@@ -108,7 +109,7 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
         args.merged_grad_statistics = operand.tensor;
         break;
       case Role::kLoss:
-        args.loss = operand.tensor.select(0, 0);
+        args.loss = operand.tensor.squeeze();
         break;
       case Role::kWeight:
         args.parameters.push_back(operand.tensor);

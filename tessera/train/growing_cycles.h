@@ -1,8 +1,9 @@
 #pragma once
 // Multigrid whose V-cycles become more while a network learns. Near a minimum gradients are small,
-// and what few V-cycles leave is not: a run that goes on with them stalls. So where a check against
-// the serial step (serial_check.h) finds too large an error, the run goes on with one V-cycle more
-// in each direction. All ranks see the same error and change at the same step.
+// and what few V-cycles leave is not: a run that goes on with them stalls. So where a step leaves
+// too large a residual, or a check against the serial step (serial_check.h) finds too large an
+// error, the run goes on with one V-cycle more in each direction. All ranks see the same numbers
+// and change at the same step.
 
 #include <map>
 #include <mutex>

@@ -109,8 +109,10 @@ std::string Progress::remaining(int64_t step) const {
 }
 
 std::string Progress::text(const ProgressUpdate& update) const {
-  return fmt::format("epoch {}/{}  step {}/{}  loss {:.4f}  lr {:.2e}  {}  ETA {}", update.epoch,
-                     options_.num_epochs, update.step, options_.total_steps, update.loss,
+  const std::string residual =
+      update.residual ? fmt::format("  residual {:.1e}", *update.residual) : "";
+  return fmt::format("epoch {}/{}  step {}/{}  loss {:.4f}{}  lr {:.2e}  {}  ETA {}", update.epoch,
+                     options_.num_epochs, update.step, options_.total_steps, update.loss, residual,
                      update.learning_rate, speed(), remaining(update.step));
 }
 

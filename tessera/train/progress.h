@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -51,7 +52,8 @@ struct ProgressUpdate {
   int64_t step = 0;   // steps done
   double loss = 0;
   double learning_rate = 0;
-  int64_t amount = 0;  // pixels or images of this step, over all ranks
+  int64_t amount = 0;                   // pixels or images of this step, over all ranks
+  std::optional<double> residual = {};  // of multigrid; none: layers follow each other
 };
 
 class Progress {

@@ -10,6 +10,7 @@
 #include "tessera/data/domain_specs.h"
 #include "tessera/data/finite.h"
 #include "tessera/graph/domains.h"
+#include "tessera/lower/multigrid.h"
 #include "tessera/optim/averaged.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/growing_cycles.h"
@@ -105,12 +106,12 @@ TrainOutcome Trainer::run() {
   while (step_ < job_.total_steps && !stopped_before) {
     const double loss = train_step();
     ++step_;
-    add_cycles_where_needed();
     outcome_.loss = loss;
     outcome_.losses.push_back(loss);
     const bool epoch_ends = step_ % job_.steps_per_epoch == 0 || step_ == job_.total_steps;
     if (epoch_ends && validator_) validate();
     log_step(loss);
+    add_cycles_where_needed();
     const bool stopping = anyone_wants_to_stop();
     const int64_t interval = job_.config.checkpoint_interval;
     const bool due = interval > 0 ? step_ % interval == 0 : epoch_ends;
@@ -138,8 +139,13 @@ void Trainer::use_cycles(const Multigrid& multigrid) {
 }
 
 void Trainer::add_cycles_where_needed() {
-  const double limit = job_.config.multigrid_error;
-  if (limit == 0 || !serial_difference_ || !(serial_difference_->gradient > limit)) return;
+  const TrainConfig& config = job_.config;
+  const auto beyond = [](std::optional<double> found, double limit) {
+    return limit > 0 && found && *found > limit;
+  };
+  if (!beyond(residual_, config.multigrid_residual) &&
+      !(serial_difference_ && beyond(serial_difference_->gradient, config.multigrid_error)))
+    return;
   use_cycles(with_more_cycles(*multigrid_));
   if (progress_)
     progress_->say(fmt::format("from step {} on {} V-cycles forward and {} backward", step_ + 1,
@@ -167,12 +173,14 @@ double Trainer::train_step() {
     }
   }
   gradient_norm_ = NAN;
+  residual_.reset();
   last_learning_rate_ = learning_rate();
   double loss = 0;
   const int64_t count = job_.config.accumulation;
   for (int64_t micro = 0; micro < count && std::isfinite(loss); ++micro) {
     run_micro_step(batch_of(micro));
     loss += executor_of(batch_of(micro)).loss() / static_cast<double>(count);
+    residual_ = std::max(residual_, solve_residual(executor_of(batch_of(micro)).measured()));
   }
   if (std::isfinite(loss)) gradient_norm_ = executor_of(batch_of(count - 1)).gradient_norm();
   if (job_.config.print_loss && is_first()) print_out("step {} loss {:.17g}\n", step_ + 1, loss);
@@ -321,10 +329,14 @@ void Trainer::log_step(double loss) {
     add(validated ? &*outcome_.validation : nullptr);
     for (const auto& [name, validator] : target_validators_)
       add(validated ? &outcome_.targets.at(name) : nullptr);
-    if (job_.plan.multigrid)
+    if (job_.plan.multigrid) {
+      row.push_back(residual_);
+      row.push_back(static_cast<double>(multigrid_->forward));
+      row.push_back(static_cast<double>(multigrid_->backward));
       for (double SerialDifference::*each : {&SerialDifference::loss, &SerialDifference::gradient})
         row.push_back(serial_difference_ ? std::optional((*serial_difference_).*each)
                                          : std::nullopt);
+    }
     try {
       metrics_->append(step_, row);
     } catch (const InvalidInput& error) {
@@ -338,8 +350,8 @@ void Trainer::log_step(double loss) {
   const Shape shape = job_.graph.type(job_.graph.inputs()[0]).shape();
   if (scored_task(*job_.train_set) != ScoredTask::kImageClasses)
     for (size_t axis = 2; axis < shape.size(); ++axis) amount *= shape[axis];
-  progress_->show(
-      {(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, last_learning_rate_, amount});
+  progress_->show({(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, last_learning_rate_, amount,
+                   residual_});
 }
 
 }  // namespace tessera

@@ -391,7 +391,14 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
     throw_error<InvalidInput>(
         "[--multigrid-error] {} is a limit of what --check-serial finds; give both",
         config.multigrid_error);
-  if (config.multigrid_error > 0) job.growing_cycles = std::make_shared<GrowingCycles>();
+  if (config.multigrid_residual > 0 && !job.plan.multigrid)
+    throw_error<InvalidInput>(
+        "[--multigrid-residual] {} is a limit of what a solve leaves, and layers follow each "
+        "other; it "
+        "goes with --multigrid",
+        config.multigrid_residual);
+  if (config.multigrid_error > 0 || config.multigrid_residual > 0)
+    job.growing_cycles = std::make_shared<GrowingCycles>();
   if (job.validation_set.samples) lower_validation(&job);
   job.steps_per_epoch =
       std::max<int64_t>(1, job.batches->batches_per_epoch() / config.accumulation);

@@ -81,6 +81,17 @@ TEST_F(StagesCli, VerifySaysHowFarMultigridIsFromTheNetwork) {
   EXPECT_EQ(error_with(",forward=2,backward=2"), 0);
   const Outcome table = tessera("verify" + kLayers);
   EXPECT_TRUE(holds(table.out, "approximate: multigrid on one worker differs")) << table.out;
+  EXPECT_TRUE(holds(table.out, "(residual)")) << table.out;
+}
+
+TEST_F(StagesCli, BenchSaysWhatTheSweepsLeave) {
+  const auto residual_with = [](const std::string& more) {
+    const Outcome outcome = tessera("bench" + kLayers + more + " --iterations 1 --json");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out)["multigrid_residual"].get<double>();
+  };
+  EXPECT_GT(residual_with(",forward=1"), 0);
+  EXPECT_EQ(residual_with(",forward=2"), 0);
 }
 
 TEST_F(StagesCli, PlanDrawsTheSweeps) {

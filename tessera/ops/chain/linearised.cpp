@@ -1,12 +1,19 @@
 #include "tessera/ops/chain/linearised.h"
 
+#include "tessera/kernels/scratch.h"
+
 namespace tessera {
 namespace {
 
 int num_inputs(const Node& node) { return static_cast<int>(node.types.inputs.size()); }
 
+bool saves(const Node& node) {
+  return node.op->saved(Box::whole(node.types.output.shape()), node.types).numel > 0;
+}
+
 bool has_point(const Node& node) {
-  bool reads = node.op->keeps_output() || node.op->forward_statistics(node.types).per_piece > 0;
+  bool reads = saves(node) || node.op->keeps_output() ||
+               node.op->forward_statistics(node.types).per_piece > 0;
   for (int input = 0; input < num_inputs(node); ++input) reads |= node.op->keeps_input(input);
   return reads;
 }
@@ -18,6 +25,7 @@ class Linearised final : public Op {
         name_(node.name),
         types_(node.types),
         num_changes_(num_inputs(node)),
+        saves_(saves(node)),
         has_point_(has_point(node)) {}
 
   const Op& op() const { return *op_; }
@@ -31,7 +39,8 @@ class Linearised final : public Op {
     return is_output(input) ? InputAccess::kStrided : op_->input_access(input % num_changes_);
   }
   bool keeps_input(int input) const override {
-    return is_output(input) || (is_point(input) && op_->keeps_input(input - num_changes_));
+    return is_output(input) ||
+           (is_point(input) && (saves_ || op_->keeps_input(input - num_changes_)));
   }
   bool differentiable(int input) const override { return input < num_changes_; }
   bool trains_parameters() const override { return false; }
@@ -53,12 +62,17 @@ class Linearised final : public Op {
   }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
                              at::ScalarType real) const override {
-    return op_->scratch_bytes(phase, out, types_, real);
+    const ScratchBytes own = op_->scratch_bytes(phase, out, types_, real);
+    if (phase != Phase::kInputGradient || !saves_) return own;
+    const ScratchBytes forward = op_->scratch_bytes(Phase::kForward, out, types_, real);
+    const int64_t found = bytes_found(out, real);
+    return {found + std::max(own.least, forward.least), found + std::max(own.most, forward.most)};
   }
 
   void forward(KernelArgs& args) const override { args.output.tensor.zero_(); }
   void input_gradient(KernelArgs& args) const override {
     KernelArgs own = at_point(args);
+    if (saves_ && !args.out_box.empty()) find_saved(&own);
     op_->input_gradient(own);
   }
   void piece_statistics(KernelArgs& args) const override {
@@ -110,10 +124,31 @@ class Linearised final : public Op {
     return own;
   }
 
+  /// Of the output and of what forward saves.
+  int64_t bytes_found(const Box& out, at::ScalarType real) const {
+    const Saved saved = op_->saved(out, types_);
+    return Scratch::bytes_of(out.volume(), real) + Scratch::bytes_of(saved.numel, saved.type);
+  }
+
+  /// What forward saves is no value, which the point could have: it runs again at the point.
+  void find_saved(KernelArgs* args) const {
+    Scratch scratch(args->scratch);
+    KernelArgs forward = *args;
+    const at::ScalarType real = args->grad_output.tensor.scalar_type();
+    const Saved saved = op_->saved(args->out_box, types_);
+    forward.output = {scratch.take(args->out_box.shape(), real), args->out_box};
+    forward.saved = scratch.take({saved.numel}, saved.type);
+    const int64_t taken = bytes_found(args->out_box, real);
+    args->scratch = forward.scratch = args->scratch.narrow(0, taken, args->scratch.numel() - taken);
+    op_->forward(forward);
+    args->saved = forward.saved;
+  }
+
   std::shared_ptr<const Op> op_;
   std::string name_;
   NodeTypes types_;
   int num_changes_;
+  bool saves_;
   bool has_point_;
 };
 
@@ -139,7 +174,7 @@ bool can_be_linearised(const Node& node) {
   if (node.op->is_loss()) return false;
   for (int input = 0; input < num_inputs(node); ++input)
     if (!node.op->differentiable(input)) return false;
-  return node.op->saved(Box::whole(node.types.output.shape()), node.types).numel == 0;
+  return true;
 }
 
 }  // namespace tessera

@@ -27,8 +27,8 @@ std::vector<ValueId> inputs_of_point(const Node& node);
 /// The operator of which `op` is the derivative; null where it is none.
 const Op* linearised_operator(const Op& op);
 
-/// Whether backward of the operator can run at a point that another node has computed: it keeps
-/// nothing of its own, and every input has a gradient.
+/// Whether backward of the operator can run at a point that another node has computed: every input
+/// has a gradient. What forward saves besides (max pooling's choices) is found at the point again.
 bool can_be_linearised(const Node& node);
 
 }  // namespace tessera

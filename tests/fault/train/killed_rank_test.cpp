@@ -24,6 +24,21 @@ const Words kStages{"--launch",        "mpi",
                     "--norm",          "micro-batch",
                     "--balance",       "layers",
                     "--data",          "synthetic:samples=13,classes=2"};
+/// Slices of layers, whose V-cycles become more in the first steps.
+const Words kLayers{"--launch",
+                    "mpi",
+                    "train",
+                    "resnet_chain2d:blocks=24,width=4,classes=2,norm=batch",
+                    "--space",
+                    "1x1",
+                    "--layers",
+                    "3",
+                    "--multigrid",
+                    "coarsening=4,forward=1,backward=1,relax=F",
+                    "--multigrid-residual",
+                    "1e-9",
+                    "--data",
+                    "synthetic:kind=classification,samples=12,classes=2"};
 
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -68,6 +83,18 @@ class KilledRank : public TrainFault {
                                 ranks.at(victim)));
     expect_whole_checkpoints();
   }
+
+  /// Goes on on threads, and ends with the weights of another run that nobody disturbed.
+  void expect_undisturbed_weights(const Words& more) {
+    const Words on_threads = with(more, {"--launch", "threads"});
+    const Outcome resumed = play(command(on_threads));
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+    expect_contains(resumed.errors, "resumed at step ");
+    const Outcome undisturbed = play(command(
+        with(on_threads, {"--run", file("other"), "--save-weights", file("other.safetensors")})));
+    EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.errors;
+    EXPECT_EQ(weights(), read_file(file("other.safetensors")));
+  }
 };
 
 TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
@@ -85,14 +112,13 @@ TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
 /// has parameters that no other rank has.
 TEST_F(KilledRank, OfAnyStageEndsTheJob) {
   for (int victim = 0; victim < kRanks; ++victim) kill_rank(kStages, victim, 3 + victim);
-  const Outcome resumed = play(command(with(kStages, {"--launch", "threads"})));
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  expect_contains(resumed.errors, "resumed at step ");
-  const Outcome undisturbed =
-      play(command(with(kStages, {"--launch", "threads", "--run", file("other"), "--save-weights",
-                                  file("other.safetensors")})));
-  EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.errors;
-  EXPECT_EQ(weights(), read_file(file("other.safetensors")));
+  expect_undisturbed_weights(kStages);
+}
+
+/// Nearly all of a step is sweeps. Checkpoints know how many V-cycles the run has come to.
+TEST_F(KilledRank, InASweepEndsTheJob) {
+  for (int victim = 0; victim < kRanks; ++victim) kill_rank(kLayers, victim, 3 + 4 * victim);
+  expect_undisturbed_weights(kLayers);
 }
 
 TEST_F(KilledRank, MayDieBeforeItHasBegun) {

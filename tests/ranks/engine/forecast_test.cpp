@@ -12,6 +12,7 @@
 #include "tessera/planner/balance.h"
 #include "tessera/simulate/simulator.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/random_chains.h"
 #include "tests/ranks/engine/random_stages.h"
 
 namespace tessera::forecast_test {
@@ -63,6 +64,14 @@ TEST(Forecast, EqualsWhatRandomStagesCount) {
   for (uint64_t seed = 1001; seed <= 1040; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const RandomCase random = random_stages_case(seed);
+    check(random.graph, random.plan, number_of(seed), seed % 4 == 0);
+  }
+}
+
+TEST(Forecast, EqualsWhatRandomChainsCount) {
+  for (uint64_t seed = 1001; seed <= 1020; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomCase random = random_chain_case(seed);
     check(random.graph, random.plan, number_of(seed), seed % 4 == 0);
   }
 }

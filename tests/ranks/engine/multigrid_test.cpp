@@ -6,7 +6,14 @@
 
 #include <cstdlib>
 
+#include "tessera/lower/micro_batch_norm.h"
 #include "tessera/lower/multigrid.h"
+#include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/regression_loss.h"
+#include "tessera/ops/pointwise/add.h"
+#include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/pool/spatial_reduction.h"
 #include "tessera/proof/verify.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/ranks/engine/differences.h"
@@ -112,6 +119,49 @@ TEST(Multigrid, GoesWithGridsAndReplicas) {
         two_steps(graph, plan);
       }
   }
+}
+
+/// A plan may put what is before and after the chain on stages of their own, with other grids.
+TEST(Multigrid, GoesWithStagesAroundTheChain) {
+  const Graph graph = build_model(kChains[1].model, kChains[1].input);
+  Plan plan;
+  plan.stages = {{1, 2}, {1, 1}, {1, 1}, {2, 1}};
+  plan.multigrid = {.coarsening = 3, .forward = 2, .backward = 2, .relaxations = 0};
+  for (const auto& [name, slice] : assign_layers(graph, *plan.multigrid, 2)) {
+    const bool is_before = name.starts_with("open");
+    plan.stage_of[name] = is_before ? 0 : name.starts_with("step") ? 1 + slice : 3;
+  }
+  for (int64_t micro_batches : {1, 2}) {
+    plan.micro_batches = micro_batches;
+    two_steps(with_micro_batch_norm(graph, micro_batches), plan);
+  }
+}
+
+/// Squeeze and excitation, pools: on grids these exchange more than halos.
+TEST(Multigrid, IsTheSerialNetworkWithPoolsInBlocks) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({2, 2, 9, 8}));
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = fmt::format("block{}", i);
+    ValueId y =
+        i % 2 ? spatial_reduction(graph, x, name + ".squeeze", {})
+              : max_pool(graph, x, name + ".pool", {.kernel = {3}, .stride = {1}, .padding = {1}});
+    y = convolution(graph, y, name + ".conv", {.out_channels = 2, .kernel = {1}});
+    if (i % 2) y = arithmetic(graph, x, y, name + ".excite", Arithmetic::kMultiply);
+    x = add(graph, x, y, name + ".add");
+  }
+  mean_squared_error(graph, x, graph.add_input("target", graph.type(x)), "loss");
+  const VerifyReport serial = two_steps(graph, {});
+  Plan plan;
+  plan.stages = {{}, {}};
+  plan.multigrid = {.coarsening = 2, .relaxations = 0};
+  plan.multigrid->forward = plan.multigrid->backward = exact_iterations(*plan.multigrid, 8);
+  plan.stage_of = assign_layers(graph, *plan.multigrid, 2);
+  const VerifyReport solved = two_steps(graph, plan);
+  EXPECT_EQ(solved.residual, 0);
+  expect_same_bits(solved.gradients, serial.gradients);
+  plan.stages = {{2, 2}, {2, 2}};
+  two_steps(graph, plan);
 }
 
 /// resnet1001_v2 by parts: a chain in each of its three stages, all over the same slices.

@@ -19,6 +19,8 @@
 #include "tessera/ops/pointwise/dropout.h"
 #include "tessera/ops/pointwise/pointwise.h"
 #include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/pool/spatial_reduction.h"
 #include "tessera/ops/shape/concat.h"
 #include "tests/ranks/engine/draw.h"
 
@@ -37,6 +39,8 @@ class RandomChain {
     for (int64_t i = 0; i < length; ++i) y = activation(norm(product(y)));
     if (draw_.chance(0.15)) y = dropout(graph_, y, next("drop"), {.probability = 0.3});
     if (draw_.chance(0.15)) y = gated(y, state);
+    if (draw_.chance(0.1)) y = pooled(y);
+    if (draw_.chance(0.1)) y = excited(y);
     if (y == state) y = product(y);
     switch (draw_.integer(0, 2)) {
       case 0:
@@ -98,6 +102,19 @@ class RandomChain {
       default:
         return x;
     }
+  }
+  ValueId pooled(ValueId y) {
+    const int64_t kernel = draw_.one_of<int64_t>({3, 5});
+    const PoolOptions options{.kernel = {kernel}, .stride = {1}, .padding = {kernel / 2}};
+    return draw_.chance(0.7) ? max_pool(graph_, y, next("pool"), options)
+                             : average_pool(graph_, y, next("pool"), options);
+  }
+  /// Squeeze and excitation.
+  ValueId excited(ValueId y) {
+    ValueId gate = spatial_reduction(graph_, y, next("squeeze"), {});
+    gate = convolution(graph_, gate, next("fc"), {.out_channels = channels_, .kernel = {1}});
+    gate = pointwise(graph_, gate, next("gate"), {PointwiseFunction::kSigmoid});
+    return arithmetic(graph_, y, gate, next("excite"), Arithmetic::kMultiply);
   }
   /// Two branches that meet.
   ValueId gated(ValueId y, ValueId state) {

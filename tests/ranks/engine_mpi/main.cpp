@@ -21,7 +21,7 @@ namespace {
 constexpr int kSkipped = 77;      // CTest counts it as a skip
 constexpr int kRandomCases = 24;  // per number of ranks
 constexpr int kRandomStages = 8;
-constexpr int kRandomChains = 8;
+constexpr int kRandomChains = 25;
 
 struct Tally {
   int passed = 0;

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/text.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/ops/chain/chain_arithmetic.h"
 #include "tessera/ops/conv/convolution.h"
@@ -59,6 +61,18 @@ class TrainMultigrid : public Training {
       if (!line.empty() && line.back() != ',') last = line;
     const size_t gradient = last.rfind(','), loss = last.rfind(',', gradient - 1);
     return {std::stod(last.substr(loss + 1)), std::stod(last.substr(gradient + 1))};
+  }
+
+  /// Of every line of metrics.csv.
+  std::vector<double> residuals(const Trained& run) const {
+    std::ifstream metrics(run.outcome.folder + "/metrics.csv");
+    std::vector<double> found;
+    std::string line;
+    std::getline(metrics, line);
+    const std::vector<std::string> names = split_text(line, ',');
+    const auto column = std::ranges::find(names, "multigrid_residual") - names.begin();
+    while (std::getline(metrics, line)) found.push_back(std::stod(split_text(line, ',')[column]));
+    return found;
   }
 
   const Multigrid approximate_{.coarsening = 2, .forward = 1, .backward = 1, .relaxations = 0};
@@ -136,6 +150,30 @@ TEST_F(TrainMultigrid, AddsCyclesWhereTheErrorIsTooLarge) {
   EXPECT_EQ(resumed.outcome.losses.back(), whole.outcome.losses.back());
 }
 
+/// The same for what a step's solve leaves, which is measured in every step.
+TEST_F(TrainMultigrid, AddsCyclesWhereTheResidualIsTooLarge) {
+  const Graph graph = chain(4);
+  const Plan plan = on_slices(graph, approximate_, 2);
+  const auto growing = [&](const std::string& run, double limit) {
+    TrainConfig each = config(run, 6);
+    each.multigrid_residual = limit;
+    each.log_interval = 1;
+    return each;
+  };
+  const Trained whole = train(growing("whole", 1e-9), plan, graph);
+  const auto found = residuals(whole);
+  ASSERT_EQ(found.size(), 6u);
+  EXPECT_GT(found.front(), 1e-9);
+  EXPECT_LE(found.back(), 1e-9);
+  const TrainConfig part = growing("parts", 1e-9);
+  for (int stops = 0; stops < 3; ++stops) train_one_step(part, plan, graph);
+  const Trained resumed = train(part, plan, graph);
+  EXPECT_EQ(difference(resumed, whole), 0);
+  EXPECT_EQ(resumed.outcome.losses.back(), whole.outcome.losses.back());
+  const Trained loose = train(growing("loose", 1), plan, graph);
+  EXPECT_EQ(difference(loose, train(config("fixed", 6), plan, graph)), 0);
+}
+
 TEST_F(TrainMultigrid, ResumesWithTheSameBits) {
   const Graph graph = chain(4);
   const Plan plan = on_slices(graph, approximate_, 2);
@@ -155,6 +193,9 @@ TEST_F(TrainMultigrid, RefusesChecksOfNothing) {
   TrainConfig unchecked = config("unchecked", 1);
   unchecked.multigrid_error = 0.1;
   EXPECT_THROW(train(unchecked, on_slices(graph, approximate_, 2), graph), InvalidInput);
+  TrainConfig unsolved = config("unsolved", 1);
+  unsolved.multigrid_residual = 0.1;
+  EXPECT_THROW(train(unsolved, {}, graph), InvalidInput);
 }
 
 }  // namespace

@@ -12,10 +12,13 @@
 #include "tessera/lower/residual_chains.h"
 #include "tessera/ops/chain/chain_arithmetic.h"
 #include "tessera/ops/conv/convolution.h"
+#include "tessera/ops/loss/regression_loss.h"
 #include "tessera/ops/pointwise/add.h"
 #include "tessera/ops/pointwise/arithmetic.h"
 #include "tessera/ops/pointwise/dropout.h"
 #include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/max_unpool.h"
+#include "tessera/ops/pool/pooling.h"
 #include "tessera/ops/pool/spatial_reduction.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/unit/refusal.h"
@@ -182,14 +185,57 @@ TEST(ResidualChains, EndWhereSomebodyElseReadsAState) {
 
 TEST(ResidualChains, DoWithoutBlocksThatHaveNoSweeps) {
   const Graph graph = chain_of_convolutions(4, [](Graph& graph, int i, ValueId*, ValueId* y) {
-    if (i == 1)
-      *y = arithmetic(graph, *y, spatial_reduction(graph, *y, "squeeze", {}), "excite",
-                      Arithmetic::kMultiply);
+    const PoolOptions pool{.kernel = {3}, .stride = {2}};
+    if (i == 1) *y = max_unpool(graph, max_pool(graph, *y, "pool", pool), *y, "unpool", pool);
   });
   EXPECT_EQ(residual_chains(graph).size(), 1u);
   EXPECT_EQ(residual_chains(graph)[0].size(), 2u);
   ASSERT_EQ(sums_without_blocks(graph).size(), 1u);
-  EXPECT_NE(sums_without_blocks(graph)[0].find("squeeze"), std::string::npos);
+  EXPECT_NE(sums_without_blocks(graph)[0].find("unpool"), std::string::npos);
+}
+
+/// Squeeze and excitation, and a pool of as many pixels.
+Graph chain_with_pools(int blocks) {
+  Graph graph = chain_of_convolutions(blocks, [](Graph& graph, int i, ValueId*, ValueId* y) {
+    const std::string name = "block" + std::to_string(i);
+    if (i % 2)
+      *y = arithmetic(graph, *y, spatial_reduction(graph, *y, name + ".squeeze", {}),
+                      name + ".excite", Arithmetic::kMultiply);
+    else
+      *y = max_pool(graph, *y, name + ".pool", {.kernel = {3}, .stride = {1}, .padding = {1}});
+  });
+  const ValueId last = graph.outputs()[0];
+  mean_squared_error(graph, last, graph.add_input("target", graph.type(last)), "loss");
+  return graph;
+}
+
+TEST(Multigrid, SolvesBlocksWithPools) {
+  const Graph graph = chain_with_pools(8);
+  const Step serial = step_of(graph);
+  double before = 0.5;
+  for (int64_t iterations : {1, 2, 3}) {
+    const Multigrid multigrid{
+        .coarsening = 2, .forward = iterations, .backward = iterations, .relaxations = 0};
+    const double error = gradient_error(step_of(with_multigrid(graph, multigrid)), serial);
+    EXPECT_EQ(error == 0, iterations == 3) << iterations;
+    EXPECT_LT(error, before);
+    before = error;
+  }
+}
+
+/// They become smaller, and are none where the states are those of the network, to the bit.
+TEST(Multigrid, MeasuresTheJumpsThatItLeaves) {
+  const Graph graph = build_model("resnet_chain2d:width=3,blocks=16,norm=batch", {2, 3, 7, 6});
+  EXPECT_FALSE(solve_residual(step_of(graph).result.measured));
+  double before = 1;
+  for (int64_t iterations : {1, 2, 3, 7}) {
+    const Multigrid multigrid{.coarsening = 2, .forward = iterations, .relaxations = 0};
+    const auto residual = solve_residual(step_of(with_multigrid(graph, multigrid)).result.measured);
+    ASSERT_TRUE(residual);
+    EXPECT_LT(*residual, before);
+    EXPECT_EQ(*residual == 0, iterations == 7);
+    before = *residual;
+  }
 }
 
 TEST(Multigrid, RefusesNetworksWithoutChains) {

@@ -25,8 +25,8 @@ StepComparison step_off_by(double difference) {
     deviation.add(reference + difference, reference);
     return deviation;
   };
-  return {one_weight(), StepTensors{1, {ones}, {ones}, {ones}, {ones}},
-          StepComparison::Source{1, off, off, off, off}};
+  return {one_weight(), StepTensors{1, {}, {ones}, {ones}, {ones}, {ones}},
+          StepComparison::Source{1, {}, off, off, off, off}};
 }
 
 VerifyReport strictly(const std::vector<double>& differences, const VerifyOptions& options = {}) {

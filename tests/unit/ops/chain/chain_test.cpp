@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "tessera/graph/reference.h"
+#include "tessera/graph/step_numbers.h"
 #include "tessera/ops/chain/chain_arithmetic.h"
 #include "tessera/ops/chain/detached.h"
+#include "tessera/ops/chain/jump.h"
 #include "tessera/ops/chain/linearised.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/transposed_convolution.h"
@@ -15,7 +20,9 @@
 #include "tessera/ops/pointwise/dropout.h"
 #include "tessera/ops/pointwise/pointwise.h"
 #include "tessera/ops/pointwise/relu.h"
+#include "tessera/ops/pool/max_unpool.h"
 #include "tessera/ops/pool/pooling.h"
+#include "tessera/ops/pool/spatial_reduction.h"
 #include "tessera/ops/shape/concat.h"
 #include "tests/unit/ops/op_harness.h"
 
@@ -112,11 +119,45 @@ TEST(Linearised, EqualsAutogradForSeveralInputs) {
   });
 }
 
-TEST(Linearised, IsNotForWhatForwardLeaves) {
+/// What forward saves is found again.
+TEST(Linearised, EqualsAutogradForPools) {
+  check_all([](Graph& graph, ValueId x) {
+    max_pool(graph, x, "pool", {.kernel = {3}, .stride = {1}, .padding = {1}});
+  });
+  check_all([](Graph& graph, ValueId x) {
+    max_pool(graph, x, "pool", {.kernel = {17}, .stride = {2}, .padding = {8}});
+  });
+  check_all([](Graph& graph, ValueId x) {
+    average_pool(graph, x, "pool", {.kernel = {3}, .stride = {1}, .padding = {1}});
+  });
+  check_all([](Graph& graph, ValueId x) { spatial_reduction(graph, x, "rows", {.axes = {0}}); });
+}
+
+TEST(Linearised, IsNotForInputsWithoutAGradient) {
   Graph graph;
   const ValueId x = graph.add_input("x", ValueType::image({2, 4, 8, 8}));
-  max_pool(graph, x, "pool", {.kernel = {2}, .stride = {2}});
+  const PoolOptions halves{.kernel = {2}, .stride = {2}};
+  const ValueId pooled = max_pool(graph, x, "pool", halves);
+  EXPECT_TRUE(can_be_linearised(graph.nodes().back()));
+  max_unpool(graph, pooled, x, "unpool", halves);
   EXPECT_FALSE(can_be_linearised(graph.nodes().back()));
+}
+
+TEST(Jump, IsMeasuredAndIsNoPartOfTheLoss) {
+  Graph graph;
+  const ValueType image = ValueType::image({2, 3, 5, 4});
+  const ValueId arrived = graph.add_input("arrived", image),
+                start = graph.add_input("start", image);
+  measure_jump(graph, arrived, start, "first");
+  measure_jump(graph, start, start, "second");
+  EXPECT_EQ(num_step_numbers(graph), 3);
+  const at::Tensor a = at::rand(image.shape(), at::kDouble);
+  std::vector<at::Tensor> none;
+  const ReferenceResult result = run_reference(graph, {a, 2 * a}, none, 1, 0);
+  ASSERT_EQ(result.measured.size(), 2u);
+  EXPECT_NEAR(*relative_jump(result.measured), std::sqrt(1.0 / 8), 1e-14);
+  EXPECT_EQ(result.loss, 0);
+  EXPECT_FALSE(relative_jump({}));
 }
 
 TEST(Linearised, OfALinearOperatorNeedsNoPoint) {
