@@ -15,7 +15,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "tessera/kernels/cpu/vector.h"
+#include "tessera/kernels/cpu/bf16_registers.h"
 
 namespace tessera {
 
@@ -51,14 +51,21 @@ struct FewOf {
       __attribute__((vector_size(kLanes<double> * sizeof(T)), aligned(sizeof(T)), may_alias));
 };
 template <class T>
-using Few = typename FewOf<T>::Type;
+using Few = typename FewOf<Number<T>>::Type;
+
+typedef uint16_t FewNarrowBits
+    __attribute__((vector_size(2 * kLanes<double>), aligned(2), may_alias));
+typedef uint32_t FewBits __attribute__((vector_size(4 * kLanes<double>)));
 
 using AllLanes = std::integral_constant<int64_t, kLanes<double>>;
 
 /// The first `count` numbers, and zeros.
 template <class T, class Count>
 inline Few<T> load_few(const T* from, Count count) {
-  if constexpr (std::is_same_v<Count, AllLanes>) {
+  if constexpr (std::is_same_v<Count, AllLanes> && std::is_same_v<T, Bf16>) {
+    const auto bits = *reinterpret_cast<const FewNarrowBits*>(from);
+    return (Few<T>)(__builtin_convertvector(bits, FewBits) << 16);
+  } else if constexpr (std::is_same_v<Count, AllLanes>) {
     return *reinterpret_cast<const Few<T>*>(from);
   } else {
     const Vector<T> some = load_between(from, 0, count);

@@ -48,7 +48,7 @@ void normalise_blocks(const at::Tensor& x_image, const PlaneNorm& norm,
   const PlaneBlocks blocks(images[0]);
   blocks.in_parallel([&](int64_t block) {
     const int64_t n = blocks.batch(block), c = blocks.channel(block);
-    const Affine<T> affine(norm, norm.index(n, c));
+    const Affine<Number<T>> affine(norm, norm.index(n, c));
     blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
       const T *in = x.row(n, c, d, h) + column, *other = added.row(n, c, d, h) + column;
       T* out = y.row(n, c, d, h) + column;
@@ -113,10 +113,10 @@ void plane_moments(const at::Tensor& x, PlaneIndex index, std::span<Moments> mom
   const at::Tensor image = join_rows({read_rows(x)})[0];
   const PlaneBlocks blocks(image);
   std::vector<Moments> parts(blocks.total());
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
-    const ImageView<const scalar_t> view(image);
+  on_numbers_of(x, [&]<class T>() {
+    const ImageView<const T> view(image);
     blocks.in_parallel(
-        [&](int64_t block) { parts[block] = block_moments<scalar_t>(blocks, block, view); });
+        [&](int64_t block) { parts[block] = block_moments<T>(blocks, block, view); });
   });
   for (int64_t block = 0; block < blocks.total(); ++block)
     moments[index(blocks.batch(block), blocks.channel(block))].merge(parts[block]);
@@ -126,11 +126,11 @@ void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& add
                const at::Tensor& y) {
   write_rows(y, [&](const at::Tensor& image) {
     const at::Tensor other = added.defined() ? read_rows(added) : at::Tensor();
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
+    on_numbers_of(x, [&]<class T>() {
       if (norm.activation == NormActivation::kRelu)
-        normalise_blocks<NormActivation::kRelu, scalar_t>(read_rows(x), norm, other, image);
+        normalise_blocks<NormActivation::kRelu, T>(read_rows(x), norm, other, image);
       else
-        normalise_blocks<NormActivation::kNone, scalar_t>(read_rows(x), norm, other, image);
+        normalise_blocks<NormActivation::kNone, T>(read_rows(x), norm, other, image);
     });
   });
 }

@@ -36,7 +36,7 @@ template <PassedBy kPassedBy, class T>
 GradientSums block_gradient_sums(const PlaneBlocks& blocks, int64_t block,
                                  const BackwardImages<T>& images, const PlaneNorm& norm) {
   const int64_t n = blocks.batch(block), c = blocks.channel(block);
-  const Affine<T> affine(norm, norm.index(n, c));
+  const Affine<Number<T>> affine(norm, norm.index(n, c));
   const double mean = norm.mean[norm.index(n, c)];
   Lanes sum, weighted;
   blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
@@ -100,8 +100,8 @@ void input_gradient_blocks(const std::vector<at::Tensor>& images, const PlaneNor
   blocks.in_parallel([&](int64_t block) {
     const int64_t n = blocks.batch(block), c = blocks.channel(block);
     const size_t plane = norm.index(n, c);
-    const Affine<T> affine(norm, plane);
-    const InputGradient<T> gradient(norm, plane, mean_dxhat[plane], mean_dxhat_xhat[plane]);
+    const Affine<Number<T>> affine(norm, plane);
+    const InputGradient<Number<T>> gradient(norm, plane, mean_dxhat[plane], mean_dxhat_xhat[plane]);
     blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
       const T *x = read.x.row(n, c, d, h) + column, *y = read.y.row(n, c, d, h) + column;
       const T* grad_y = read.grad_y.row(n, c, d, h) + column;

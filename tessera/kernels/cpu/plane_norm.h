@@ -2,10 +2,10 @@
 // What the loops of normalisation by planes share: the numbers of a plane, the activation, and the
 // gradient before it, for registers of numbers.
 
-#include <ATen/Dispatch.h>
-
 #include <cmath>
 
+#include "tessera/kernels/cpu/tensor_numbers.h"
+#include "tessera/kernels/cpu/vector.h"
 #include "tessera/kernels/norm.h"
 
 namespace tessera {
@@ -53,7 +53,7 @@ enum class PassedBy {
 /// The gradient before the activation, at a place in rows of x, y and their gradient. `load_from`
 /// reads a register there.
 template <PassedBy kPassedBy, class T, class Register, class Load>
-inline Register gradient_before(const Affine<T>& affine, const Register& x, const T* y,
+inline Register gradient_before(const Affine<Number<T>>& affine, const Register& x, const T* y,
                                 const T* grad_y, Load&& load_from) {
   const Register gradient = load_from(grad_y);
   if constexpr (kPassedBy == PassedBy::kAll) return gradient;
@@ -65,13 +65,13 @@ inline Register gradient_before(const Affine<T>& affine, const Register& x, cons
 template <class Run>
 void dispatch_backward(const at::Tensor& x, const at::Tensor& y, NormActivation activation,
                        Run&& run) {
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
+  on_numbers_of(x, [&]<class T>() {
     if (activation == NormActivation::kNone)
-      run.template operator()<PassedBy::kAll, scalar_t>();
+      run.template operator()<PassedBy::kAll, T>();
     else if (y.defined())
-      run.template operator()<PassedBy::kOutput, scalar_t>();
+      run.template operator()<PassedBy::kOutput, T>();
     else
-      run.template operator()<PassedBy::kInput, scalar_t>();
+      run.template operator()<PassedBy::kInput, T>();
   });
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "tessera/kernels/cpu/vector.h"
+#include "tessera/kernels/cpu/bf16_registers.h"
 
 namespace tessera {
 

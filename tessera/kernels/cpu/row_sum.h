@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "tessera/kernels/cpu/elementary.h"
+#include "tessera/kernels/cpu/lanes.h"
 
 namespace tessera {
 
@@ -11,12 +12,10 @@ namespace tessera {
 /// them.
 template <class T>
 double sum_whole_registers(const T* row, int64_t count) {
-  typedef T Narrow __attribute__((vector_size(sizeof(T) * kLanes<double>), aligned(sizeof(T))));
   Vector<double> sums[4] = {};
   for (int64_t i = 0; i < count; i += 4 * kLanes<double>)
     for (int k = 0; k < 4; ++k)
-      sums[k] += __builtin_convertvector(
-          *reinterpret_cast<const Narrow*>(row + i + k * kLanes<double>), Vector<double>);
+      sums[k] += widened<T>(load_few(row + i + k * kLanes<double>, AllLanes()));
   return sum_of_lanes<double>((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 

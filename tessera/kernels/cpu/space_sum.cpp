@@ -1,6 +1,5 @@
 #include "tessera/kernels/space_sum.h"
 
-#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -30,12 +29,12 @@ double sum_plane(const ImageView<const T>& x, int64_t plane) {
 template <class T>
 void sum_planes_of(const at::Tensor& image, double scale, const at::Tensor& sums) {
   const ImageView<const T> x(with_five_axes(image));
-  auto y = sums.accessor<T, 2>();
+  auto y = sums.accessor<Number<T>, 2>();
   const int64_t channels = x.sizes[1], pixels = x.sizes[2] * x.sizes[3] * x.sizes[4];
   const int64_t grain = std::max<int64_t>(1, at::internal::GRAIN_SIZE / pixels);
   at::parallel_for(0, x.num_planes(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      y[i / channels][i % channels] = static_cast<T>(scale * sum_plane(x, i));
+      y[i / channels][i % channels] = static_cast<Number<T>>(scale * sum_plane(x, i));
   });
 }
 
@@ -44,8 +43,7 @@ void sum_planes_of(const at::Tensor& image, double scale, const at::Tensor& sums
 namespace cpu {
 
 void sum_space(const at::Tensor& x, double scale, const at::Tensor& sums) {
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "sum_space",
-                             [&] { sum_planes_of<scalar_t>(x, scale, sums); });
+  on_numbers_of(x, [&]<class T>() { sum_planes_of<T>(x, scale, sums); });
 }
 
 }  // namespace cpu

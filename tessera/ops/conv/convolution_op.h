@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tessera/kernels/convolution.h"
+#include "tessera/kernels/space_sum.h"
 #include "tessera/ops/conv/convolution.h"
 
 namespace tessera {
@@ -96,10 +97,11 @@ class ConvolutionOp : public Op {
   }
   /// Adds the sums over all pixels of the output's gradient.
   static void add_bias_gradient(const KernelArgs& args) {
-    std::vector<int64_t> summed{0};
-    for (int axis = 2; axis < args.out_box.num_axes(); ++axis) summed.push_back(axis);
-    args.grad_parameters[1].add_(
-        at::sum(args.grad_output.tensor, summed, false, args.grad_parameters[1].scalar_type()));
+    const at::Tensor &dy = args.grad_output.tensor, &gradient = args.grad_parameters[1];
+    if (dy.numel() == 0) return;
+    const at::Tensor sums = at::empty({dy.size(0), dy.size(1)}, gradient.options());
+    sum_space(dy, 1, sums);
+    gradient.add_(sums.sum(0));
   }
 
   ConvolutionGeometry geometry_;

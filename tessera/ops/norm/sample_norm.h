@@ -33,6 +33,7 @@ class SampleNorm : public PlaneNormOp {
   Statistics forward_statistics(const NodeTypes& types) const override;
   int64_t backward_statistics(const NodeTypes& types) const override;
   bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
+  bool takes_narrow(Phase) const override { return affine_ != Affine::kElement; }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
                              at::ScalarType real) const override;
 
