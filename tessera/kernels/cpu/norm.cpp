@@ -129,6 +129,8 @@ void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& add
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "normalise", [&] {
       if (norm.activation == NormActivation::kRelu)
         normalise_blocks<NormActivation::kRelu, scalar_t>(read_rows(x), norm, other, image);
+      else if (norm.activation == NormActivation::kRelu6)
+        normalise_blocks<NormActivation::kRelu6, scalar_t>(read_rows(x), norm, other, image);
       else
         normalise_blocks<NormActivation::kNone, scalar_t>(read_rows(x), norm, other, image);
     });
