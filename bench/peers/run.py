@@ -32,6 +32,7 @@ CASES = {
     "unet2d_no_norm": ("1x3x512x512", "unet2d:base=64,depth=5,classes=2,norm=none"),
     "vgg19": ("8x3x224x224", "vgg19"),
     "resnet50": ("8x3x224x224", "resnet50"),
+    "mobilenet_v2": ("8x3x224x224", "mobilenet_v2"),
     "unet3d": ("1x1x64x64x64", "unet3d:base=32,depth=4,classes=2"),
     "chain3d": ("1x1x96x96x96", None),
 }

@@ -18,7 +18,7 @@
 namespace tessera {
 
 /// What ends the pass.
-enum class NormActivation { kNone, kRelu };
+enum class NormActivation { kNone, kRelu, kRelu6 };
 
 /// Count, mean and sum of squared distances from the mean of some elements.
 struct Moments {

@@ -8,7 +8,6 @@
 #include "tessera/lower/multigrid.h"
 #include "tessera/lower/rewrite_passes.h"
 #include "tessera/ops/norm/plane_norm_op.h"
-#include "tessera/ops/pointwise/relu.h"
 
 namespace tessera {
 namespace {
@@ -68,8 +67,8 @@ const std::vector<Rewrite>& rewrites() {
        "a norm and the sum that alone reads it become one operator, without multigrid",
        Rewrite::Kind::kOptional, fuse_norm_add},
       {"fuse-norm-relu",
-       "a norm, or its sum with another value, and the ReLU that alone reads it become one "
-       "operator",
+       "a norm, or its sum with another value, and the ReLU or ReLU6 that alone reads it become "
+       "one operator",
        Rewrite::Kind::kOptional, fuse_norm_relu},
       {"sums-by-parts",
        "a sum or mean over all of space, which has no kernels of its own, becomes a partial sum of "
@@ -98,7 +97,7 @@ std::optional<NodeId> fusing_reader(const Graph& graph, NodeId node) {
   if (!reader) return std::nullopt;
   const Op &op = *graph.node(node).op, &after = *graph.node(*reader).op;
   const PlaneNormOp* norm = plane_norm_op(op);
-  const bool fuses = (norm && norm->can_end_with_relu() && is_relu(after)) ||
+  const bool fuses = (norm && norm->can_activate() && norm_activation(after)) ||
                      sum_takes_norm(graph, node, *reader) ||
                      (op.kind() == "flatten" && after.kind() == "linear");
   return fuses ? reader : std::nullopt;

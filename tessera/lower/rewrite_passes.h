@@ -7,13 +7,18 @@
 //   flatten → linear, small batch  →  partial_linear → sum_parts
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/graph/graph.h"
+#include "tessera/kernels/norm.h"
 #include "tessera/plan/plan.h"
 
 namespace tessera {
+
+/// What an operator does as the end of a norm's pass; none where it can be no part of that.
+std::optional<NormActivation> norm_activation(const Op& op);
 
 Graph fuse_norm_add(const Graph& graph, const Plan& plan);
 Graph fuse_norm_relu(const Graph& graph, const Plan& plan);

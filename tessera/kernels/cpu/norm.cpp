@@ -129,6 +129,8 @@ void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& add
     on_numbers_of(x, [&]<class T>() {
       if (norm.activation == NormActivation::kRelu)
         normalise_blocks<NormActivation::kRelu, T>(read_rows(x), norm, other, image);
+      else if (norm.activation == NormActivation::kRelu6)
+        normalise_blocks<NormActivation::kRelu6, T>(read_rows(x), norm, other, image);
       else
         normalise_blocks<NormActivation::kNone, T>(read_rows(x), norm, other, image);
     });

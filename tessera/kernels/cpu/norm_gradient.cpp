@@ -32,7 +32,7 @@ std::vector<at::Tensor> rows_to_read(const at::Tensor& x, const at::Tensor& y,
   return {x_rows, y.defined() ? read_rows(y) : x_rows, read_rows(grad_y)};
 }
 
-template <PassedBy kPassedBy, class T>
+template <NormActivation kActivation, PassedBy kPassedBy, class T>
 GradientSums block_gradient_sums(const PlaneBlocks& blocks, int64_t block,
                                  const BackwardImages<T>& images, const PlaneNorm& norm) {
   const int64_t n = blocks.batch(block), c = blocks.channel(block);
@@ -47,7 +47,7 @@ GradientSums block_gradient_sums(const PlaneBlocks& blocks, int64_t block,
         [&](int64_t i, auto count) {
           for (const T* from : {x, y, grad_y}) fetch_ahead(from + i);
           const Few<T> in = load_few(x + i, count);
-          const Vector<double> dy = widened<T>(gradient_before<kPassedBy>(
+          const Vector<double> dy = widened<T>(gradient_before<kActivation, kPassedBy>(
               affine, in, y + i, grad_y + i, [&](const T* from) { return load_few(from, count); }));
           return Terms<2>{dy, dy * (widened<T>(in) - mean)};
         },
@@ -56,14 +56,14 @@ GradientSums block_gradient_sums(const PlaneBlocks& blocks, int64_t block,
   return {sum.sum(), weighted.sum()};
 }
 
-template <PassedBy kPassedBy, class T>
+template <NormActivation kActivation, PassedBy kPassedBy, class T>
 void sum_gradient_blocks(const std::vector<at::Tensor>& images, const PlaneNorm& norm,
                          std::span<double> sum_dy, std::span<double> sum_dy_xhat) {
   const BackwardImages<T> views(images);
   const PlaneBlocks blocks(images[0]);
   std::vector<GradientSums> parts(blocks.total());
   blocks.in_parallel([&](int64_t block) {
-    parts[block] = block_gradient_sums<kPassedBy, T>(blocks, block, views, norm);
+    parts[block] = block_gradient_sums<kActivation, kPassedBy, T>(blocks, block, views, norm);
   });
   for (int64_t block = 0; block < blocks.total(); ++block) {
     const size_t plane = norm.index(blocks.batch(block), blocks.channel(block));
@@ -89,7 +89,7 @@ struct InputGradient {
 
 /// The images after those that are read are the gradients of x and, where there is a fifth, of what
 /// was added.
-template <PassedBy kPassedBy, class T>
+template <NormActivation kActivation, PassedBy kPassedBy, class T>
 void input_gradient_blocks(const std::vector<at::Tensor>& images, const PlaneNorm& norm,
                            std::span<const double> mean_dxhat,
                            std::span<const double> mean_dxhat_xhat) {
@@ -110,7 +110,7 @@ void input_gradient_blocks(const std::vector<at::Tensor>& images, const PlaneNor
       for_registers<T>(columns, [&](int64_t i, auto count) {
         for (const T* from : {x, y, grad_y}) fetch_ahead(from + i);
         const Vector<T> in = load_part(x + i, count);
-        const Vector<T> dy = gradient_before<kPassedBy>(
+        const Vector<T> dy = gradient_before<kActivation, kPassedBy>(
             affine, in, y + i, grad_y + i, [&](const T* from) { return load_part(from, count); });
         if (adds) store_part(out_added + i, dy, count);
         store_part(out + i, gradient(in, dy), count);
@@ -129,9 +129,10 @@ void plane_gradient_sums(const at::Tensor& x, const at::Tensor& y, const at::Ten
   std::fill(sum_dy.begin(), sum_dy.end(), 0.0);
   std::fill(sum_dy_xhat.begin(), sum_dy_xhat.end(), 0.0);
   const std::vector<at::Tensor> images = join_rows(rows_to_read(x, y, grad_y));
-  dispatch_backward(x, y, norm.activation, [&]<PassedBy kPassedBy, class T>() {
-    sum_gradient_blocks<kPassedBy, T>(images, norm, sum_dy, sum_dy_xhat);
-  });
+  dispatch_backward(
+      x, y, norm.activation, [&]<NormActivation kActivation, PassedBy kPassedBy, class T>() {
+        sum_gradient_blocks<kActivation, kPassedBy, T>(images, norm, sum_dy, sum_dy_xhat);
+      });
 }
 
 void normalise_gradient(const at::Tensor& x, const at::Tensor& y, const at::Tensor& grad_y,
@@ -140,9 +141,11 @@ void normalise_gradient(const at::Tensor& x, const at::Tensor& y, const at::Tens
                         const at::Tensor& grad_added) {
   const auto write = [&](std::vector<at::Tensor> images) {
     images = join_rows(std::move(images));
-    dispatch_backward(x, y, norm.activation, [&]<PassedBy kPassedBy, class T>() {
-      input_gradient_blocks<kPassedBy, T>(images, norm, mean_dxhat, mean_dxhat_xhat);
-    });
+    dispatch_backward(x, y, norm.activation,
+                      [&]<NormActivation kActivation, PassedBy kPassedBy, class T>() {
+                        input_gradient_blocks<kActivation, kPassedBy, T>(images, norm, mean_dxhat,
+                                                                         mean_dxhat_xhat);
+                      });
   };
   write_rows(grad_x, [&](const at::Tensor& image) {
     std::vector<at::Tensor> images = rows_to_read(x, y, grad_y);

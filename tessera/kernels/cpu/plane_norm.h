@@ -40,38 +40,46 @@ struct Affine {
 template <NormActivation kActivation, class Register>
 inline Register activate(const Register& values) {
   if constexpr (kActivation == NormActivation::kNone) return values;
-  return values <= 0 ? Register{} : values;  // NaN passes, as in PyTorch
+  const Register positive = values <= 0 ? Register{} : values;  // NaN passes, as in PyTorch
+  if constexpr (kActivation == NormActivation::kRelu) return positive;
+  return positive >= 6 ? Register{} + 6 : positive;
 }
 
 /// By what backward knows which elements of the gradient the activation let through.
 enum class PassedBy {
-  kAll,     // there is none
-  kInput,   // a ReLU: the value before it is computed again
-  kOutput,  // a ReLU: what it gave is positive
+  kInput,   // the value before it, which is computed again
+  kOutput,  // what it gave
 };
 
 /// The gradient before the activation, at a place in rows of x, y and their gradient. `load_from`
 /// reads a register there.
-template <PassedBy kPassedBy, class T, class Register, class Load>
+template <NormActivation kActivation, PassedBy kPassedBy, class T, class Register, class Load>
 inline Register gradient_before(const Affine<Number<T>>& affine, const Register& x, const T* y,
                                 const T* grad_y, Load&& load_from) {
   const Register gradient = load_from(grad_y);
-  if constexpr (kPassedBy == PassedBy::kAll) return gradient;
-  if constexpr (kPassedBy == PassedBy::kInput) return affine(x) <= 0 ? Register{} : gradient;
-  if constexpr (kPassedBy == PassedBy::kOutput) return load_from(y) <= 0 ? Register{} : gradient;
+  if constexpr (kActivation == NormActivation::kNone) return gradient;
+  const Register value = kPassedBy == PassedBy::kInput ? affine(x) : load_from(y);
+  const Register let_through = value <= 0 ? Register{} : gradient;
+  if constexpr (kActivation == NormActivation::kRelu) return let_through;
+  return value >= 6 ? Register{} : let_through;
 }
 
-/// Calls run.template operator()<how, scalar type>().
+/// Calls run.template operator()<activation, by what, scalar type>().
 template <class Run>
 void dispatch_backward(const at::Tensor& x, const at::Tensor& y, NormActivation activation,
                        Run&& run) {
   on_numbers_of(x, [&]<class T>() {
-    if (activation == NormActivation::kNone)
-      run.template operator()<PassedBy::kAll, T>();
-    else if (y.defined())
-      run.template operator()<PassedBy::kOutput, T>();
-    else
-      run.template operator()<PassedBy::kInput, T>();
+    const auto run_with = [&]<NormActivation kActivation>() {
+      if (y.defined())
+        run.template operator()<kActivation, PassedBy::kOutput, T>();
+      else
+        run.template operator()<kActivation, PassedBy::kInput, T>();
+    };
+    if (activation == NormActivation::kRelu)
+      return run_with.template operator()<NormActivation::kRelu>();
+    if (activation == NormActivation::kRelu6)
+      return run_with.template operator()<NormActivation::kRelu6>();
+    run.template operator()<NormActivation::kNone, PassedBy::kInput, T>();
   });
 }
 

@@ -16,6 +16,7 @@ std::string PlaneNormOp::kind() const {
   std::string kind = norm_kind();
   if (tail_.adds) kind += "_add";
   if (tail_.activation == NormActivation::kRelu) kind += "_relu";
+  if (tail_.activation == NormActivation::kRelu6) kind += "_relu6";
   return kind;
 }
 
@@ -34,6 +35,7 @@ double PlaneNormOp::flops(const Box& out, const NodeTypes&) const {
 at::Tensor PlaneNormOp::reference(const ReferenceArgs& args) const {
   at::Tensor y = norm_reference(args);
   if (tail_.adds) y = y + args.inputs[1];
+  if (tail_.activation == NormActivation::kRelu6) return at::hardtanh(y, 0, 6);
   return tail_.activation == NormActivation::kRelu ? at::relu(y) : y;
 }
 
@@ -41,6 +43,8 @@ std::optional<std::string> PlaneNormOp::script(const ScriptArgs& args) const {
   std::optional<std::string> y = norm_script(args);
   if (y && tail_.adds) y = script_call("torch.add", {*y, args.inputs[1]});
   if (y && tail_.activation == NormActivation::kRelu) y = script_call("torch.relu", {*y});
+  if (y && tail_.activation == NormActivation::kRelu6)
+    y = script_call("torch.hardtanh", {*y, script_real(0), script_real(6)});
   return y;
 }
 
@@ -61,10 +65,12 @@ bool PlaneNormOp::wants_grad_x(const KernelArgs& args) const {
   at::Tensor gradient = grad_added(args);
   if (!gradient.defined()) return false;
   const at::Tensor grad_y = args.grad_output.view(args.out_box);
-  if (keeps_output())
-    at::threshold_backward_out(gradient, grad_y, kept_output(args), 0);
-  else
+  if (!keeps_output())
     gradient.copy_(grad_y);
+  else if (tail_.activation == NormActivation::kRelu6)
+    at::hardtanh_backward_out(gradient, grad_y, kept_output(args), 0, 6);
+  else
+    at::threshold_backward_out(gradient, grad_y, kept_output(args), 0);
   return false;
 }
 

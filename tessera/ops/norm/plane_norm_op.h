@@ -33,10 +33,8 @@ class PlaneNormOp : public Op, public NormalisesChannels {
   const NormTail& tail() const { return tail_; }
   /// Whether it has no tail and can have one.
   bool can_add() const { return takes_tail() && tail_ == NormTail(); }
-  /// Whether a ReLU can end it.
-  bool can_end_with_relu() const {
-    return takes_tail() && tail_.activation == NormActivation::kNone;
-  }
+  /// Whether an activation can end it.
+  bool can_activate() const { return takes_tail() && tail_.activation == NormActivation::kNone; }
   /// The same normalisation with another tail. With `adds`, nodes have a second input.
   std::shared_ptr<const Op> with_tail(const NormTail& tail) const;
 
@@ -45,7 +43,7 @@ class PlaneNormOp : public Op, public NormalisesChannels {
   Box needed(int, const Box& out, const NodeTypes&) const final { return out; }
   bool keeps_input(int input) const final { return input == 0; }
   bool keeps_output() const final {
-    return tail_.adds && tail_.activation == NormActivation::kRelu;
+    return tail_.adds && tail_.activation != NormActivation::kNone;
   }
   bool cheap_to_recompute() const final { return !tail_.adds; }
   bool statistics_read(int input) const final { return input == 0; }

@@ -206,6 +206,7 @@ class Pointwise final : public Op {
   explicit Pointwise(const Options& options)
       : entry_(entry_of(options.function)), options_(options) {}
 
+  const Options& options() const { return options_; }
   std::string kind() const override { return entry_.kind; }
   std::string settings() const override {
     if (!entry_.a) return {};
@@ -289,6 +290,11 @@ class Pointwise final : public Op {
 ValueId pointwise(Graph& graph, ValueId x, const std::string& name,
                   const PointwiseOptions& options) {
   return graph.add_node(name, std::make_shared<Pointwise>(options), {x});
+}
+
+std::optional<PointwiseOptions> pointwise_options(const Op& op) {
+  const auto* pointwise = dynamic_cast<const Pointwise*>(&op);
+  return pointwise ? std::optional(pointwise->options()) : std::nullopt;
 }
 
 const std::vector<PointwiseDescription>& pointwise_functions() {

@@ -71,6 +71,9 @@ struct PointwiseOptions {
 ValueId pointwise(Graph& graph, ValueId x, const std::string& name,
                   const PointwiseOptions& options);
 
+/// The options of a pointwise operator; none where it is another.
+std::optional<PointwiseOptions> pointwise_options(const Op& op);
+
 struct PointwiseDescription {
   PointwiseFunction function;
   std::string kind;  // "leaky_relu"

@@ -12,6 +12,7 @@
 #include "tessera/ops/norm/group_norm.h"
 #include "tessera/ops/pointwise/add.h"
 #include "tessera/ops/pointwise/arithmetic.h"
+#include "tessera/ops/pointwise/pointwise.h"
 #include "tessera/ops/pointwise/relu.h"
 #include "tessera/ops/pool/global_pool.h"
 #include "tessera/ops/pool/spatial_reduction.h"
@@ -36,6 +37,18 @@ TEST(Rewrite, FusesNormAndRelu) {
   relu(graph, batch_norm(graph, x, "norm"), "relu");
   EXPECT_EQ(kinds(rewrite(graph, {})), (Kinds{"batch_norm_relu"}));
   EXPECT_EQ(kinds(rewrite(graph, {}, {"fuse-norm-relu"})), (Kinds{"batch_norm", "relu"}));
+}
+
+/// ReLU6 is a hardtanh from 0 to 6; others stay.
+TEST(Rewrite, FusesNormAndRelu6) {
+  const auto with_high = [](double high) {
+    Graph graph;
+    const ValueId x = graph.add_input("image", ValueType::image({1, 2, 8, 8}));
+    pointwise(graph, batch_norm(graph, x, "norm"), "act", {PointwiseFunction::kHardtanh, 0, high});
+    return kinds(rewrite(graph, {}));
+  };
+  EXPECT_EQ(with_high(6), (Kinds{"batch_norm_relu6"}));
+  EXPECT_EQ(with_high(5), (Kinds{"batch_norm", "hardtanh"}));
 }
 
 TEST(Rewrite, KeepsANormThatSomebodyElseReads) {

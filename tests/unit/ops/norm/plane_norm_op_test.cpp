@@ -41,8 +41,11 @@ const std::vector<MakeNorm> kNorms{
                            {.epsilon = kEpsilon, .affine = true, .track_running = true});
     },
 };
-const std::vector<NormTail> kTails{
-    {true, NormActivation::kNone}, {false, NormActivation::kRelu}, {true, NormActivation::kRelu}};
+const std::vector<NormTail> kTails{{true, NormActivation::kNone},
+                                   {false, NormActivation::kRelu},
+                                   {true, NormActivation::kRelu},
+                                   {false, NormActivation::kRelu6},
+                                   {true, NormActivation::kRelu6}};
 
 /// The norm with a tail, on inputs of the shape.
 Graph with_tail(MakeNorm make_norm, const Shape& shape, const NormTail& tail) {
@@ -55,6 +58,12 @@ Graph with_tail(MakeNorm make_norm, const Shape& shape, const NormTail& tail) {
   graph.add_node("norm", plane_norm_op(*node.op)->with_tail(tail), inputs, node.parameters,
                  node.buffers);
   return graph;
+}
+
+const Op& op_with(const NormTail& tail) {
+  static Graph graph;
+  graph = with_tail(kNorms[0], {1, 2, 4}, tail);
+  return *graph.node(0).op;
 }
 
 class RandomTail : public testing::TestWithParam<uint64_t> {};
@@ -80,6 +89,19 @@ TEST(NormTails, MatchReferenceOnLongRows) {
   for (const NormTail& tail : kTails) check_graph_node(with_tail(kNorms[0], {1, 2, 4103}, tail), 3);
 }
 
+/// Weights so large that ReLU6 holds back many values.
+TEST(NormTails, MatchReferenceAbove6) {
+  const ValueType type = ValueType::image({3, 2, 7, 5});
+  at::manual_seed(5);
+  for (bool adds : {false, true}) {
+    const Op& op = op_with({adds, NormActivation::kRelu6});
+    const std::vector<at::Tensor> inputs(adds ? 2 : 1, at::rand(type.shape(), at::kDouble));
+    const at::Tensor ones = at::ones({2}, at::kDouble);
+    check_op(op, std::vector<ValueType>(inputs.size(), type), inputs, {6 * ones, 4 * ones},
+             {ones.clone(), ones.clone()}, 5);
+  }
+}
+
 TEST(NormTails, MatchReferenceByMicroBatches) {
   for (const NormTail& tail : kTails) {
     Graph graph;
@@ -92,23 +114,18 @@ TEST(NormTails, MatchReferenceByMicroBatches) {
   }
 }
 
-const Op& op_with(const NormTail& tail) {
-  static Graph graph;
-  graph = with_tail(kNorms[0], {1, 2, 4}, tail);
-  return *graph.node(0).op;
-}
-
 TEST(NormTails, AreNamed) {
   EXPECT_EQ(op_with({}).kind(), "batch_norm");
   EXPECT_EQ(op_with({true}).kind(), "batch_norm_add");
   EXPECT_EQ(op_with({false, NormActivation::kRelu}).kind(), "batch_norm_relu");
   EXPECT_EQ(op_with({true, NormActivation::kRelu}).kind(), "batch_norm_add_relu");
+  EXPECT_EQ(op_with({false, NormActivation::kRelu6}).kind(), "batch_norm_relu6");
 }
 
 TEST(NormTails, KeepTheOutputOnlyWhereItTellsWhatTheReluLetThrough) {
   for (const NormTail& tail : kTails) {
     const Op& op = op_with(tail);
-    EXPECT_EQ(op.keeps_output(), tail.adds && tail.activation == NormActivation::kRelu);
+    EXPECT_EQ(op.keeps_output(), tail.adds && tail.activation != NormActivation::kNone);
     EXPECT_EQ(op.cheap_to_recompute(), !tail.adds);
     EXPECT_TRUE(op.keeps_input(0));
     EXPECT_FALSE(op.keeps_input(1));
@@ -127,7 +144,7 @@ TEST(NormTails, AreNotForWeightsOfEachElement) {
   layer_norm(graph, graph.add_input("x", ValueType::image({1, 2, 4})), "norm",
              {.over = LayerNormOptions::Over::kSample});
   EXPECT_FALSE(plane_norm_op(*graph.node(0).op)->can_add());
-  EXPECT_FALSE(plane_norm_op(*graph.node(0).op)->can_end_with_relu());
+  EXPECT_FALSE(plane_norm_op(*graph.node(0).op)->can_activate());
 }
 
 TEST(NormTails, AreWrittenForPyTorch) {
