@@ -8,11 +8,13 @@
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/planner/balance.h"
+#include "tessera/planner/domains.h"
 #include "tessera/proof/verify.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/thread_count.h"
 #include "tessera/zoo/zoo.h"
 #include "tests/ranks/engine/random_chains.h"
+#include "tests/ranks/engine/random_domains.h"
 #include "tests/ranks/engine/random_stages.h"
 
 namespace tessera {
@@ -22,6 +24,7 @@ constexpr int kSkipped = 77;      // CTest counts it as a skip
 constexpr int kRandomCases = 24;  // per number of ranks
 constexpr int kRandomStages = 8;
 constexpr int kRandomChains = 25;
+constexpr int kRandomDomains = 8;
 
 struct Tally {
   int passed = 0;
@@ -89,6 +92,30 @@ void check_stages(Transport& transport, Tally* tally) {
   }
 }
 
+/// The digits of two domains: a rank or two a domain; on six ranks also three domains of a grid,
+/// and replicas. On three ranks, three domains.
+void check_domains(Transport& transport, Tally* tally) {
+  const auto on_groups = [&](int targets, int per_domain, std::vector<int64_t> grid, int64_t data) {
+    const std::string model = fmt::format("dsn:base=2,code=6,classes=3,targets={}", targets);
+    const Graph graph = build_model(model, {3, 3, 16, 14});
+    const DomainGroups groups = group_by_domains(graph, per_domain);
+    Plan plan;
+    plan.stages.assign(groups.count(), grid);
+    plan.data = data;
+    if (plan.num_ranks() != transport.size()) return;
+    plan.stage_of = stages_by_domains(graph, plan, groups);
+    check(model, graph, plan, 1, transport, tally);
+  };
+  on_groups(1, 1, {}, 1);
+  on_groups(2, 1, {}, 1);
+  on_groups(1, 2, {}, 1);
+  on_groups(1, 1, {2, 1}, 1);
+  on_groups(1, 1, {}, 2);
+  on_groups(2, 1, {1, 2}, 1);
+  on_groups(2, 2, {}, 1);
+  on_groups(2, 1, {}, 2);
+}
+
 int run_as_rank() {
   Tally tally;
   install_caching_allocator();
@@ -98,8 +125,10 @@ int run_as_rank() {
     check_random_networks(random_case, kRandomCases, transport, &tally);
     check_random_networks(random_stages_case, kRandomStages, transport, &tally);
     check_random_networks(random_chain_case, kRandomChains, transport, &tally);
+    check_random_networks(random_domains_case, kRandomDomains, transport, &tally);
     check_zoo(transport, &tally);
     check_stages(transport, &tally);
+    check_domains(transport, &tally);
     if (transport.rank() == 0)
       std::printf("%d ranks: %d passed, %d failed\n", transport.size(), tally.passed, tally.failed);
   });
