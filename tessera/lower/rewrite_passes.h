@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tessera/graph/graph.h"
-#include "tessera/kernels/norm.h"
+#include "tessera/ops/norm/plane_norm_op.h"
 #include "tessera/plan/plan.h"
 
 namespace tessera {
