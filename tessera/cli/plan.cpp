@@ -35,6 +35,8 @@ struct Options {
   int rank = 0;
   bool timeline = false;
   std::string costs = "flops";
+  double message_microseconds = 0;
+  double message_gigabytes_per_second = 0;  // 0: any number of bytes takes no time
   int width = 100;
   std::string trace_file;
   std::string plan_file;
@@ -133,14 +135,25 @@ void print_table(const Job& job, const Forecast& forecast) {
       "comes on top, and `tessera bench` measures it\n");
 }
 
-/// All ranks are walked together, which is for small worlds.
+constexpr int kMostRanksDrawn = 1024;
+
+std::unique_ptr<CostModel> costs_of(const Options& options, at::ScalarType real) {
+  if (parse_schedule_costs(options.costs) == ScheduleCosts::kTasks)
+    return std::make_unique<UnitCosts>(real);
+  RooflineRates rates;
+  rates.message_latency_seconds = options.message_microseconds * 1e-6;
+  if (options.message_gigabytes_per_second > 0)
+    rates.message_bytes_per_second = options.message_gigabytes_per_second * 1e9;
+  return std::make_unique<Roofline>(rates, real);
+}
+
+/// All ranks are walked together: their programs take some seconds where there are many.
 void show_timeline(const Job& job, const Lowering& lowering, const Options& options) {
-  if (lowering.num_ranks() > kMostRanksProved)
+  if (lowering.num_ranks() > kMostRanksDrawn)
     throw_error<InvalidInput>("[{}] {} workers are too many to draw; use at most {}",
                               options.timeline ? "--timeline" : "--trace", lowering.num_ranks(),
-                              kMostRanksProved);
-  const std::unique_ptr<CostModel> costs =
-      make_cost_model(parse_schedule_costs(options.costs), job.real);
+                              kMostRanksDrawn);
+  const std::unique_ptr<CostModel> costs = costs_of(options, job.real);
   const Timeline timeline = make_timeline(lowering.programs(), lowering.graph(), *costs);
   if (!options.trace_file.empty())
     write_file_atomically(options.trace_file,
@@ -198,9 +211,21 @@ void add_plan(CLI::App& app, int* exit_code) {
   command
       ->add_option("--costs", options->costs,
                    "of the timeline: flops (kernels at 10 GFLOP/s and 5 GB/s of memory, whichever "
-                   "takes longer; messages take no time), or tasks (a forward 1, a backward 2)")
+                   "takes longer), or tasks (a forward 1, a backward 2)")
       ->capture_default_str()
       ->check(CLI::IsMember(schedule_costs_names()))
+      ->group("Output");
+  command
+      ->add_option("--message-latency", options->message_microseconds,
+                   "of the timeline by flops: microseconds that a message takes")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber)
+      ->group("Output");
+  command
+      ->add_option("--message-rate", options->message_gigabytes_per_second,
+                   "of the timeline by flops: GB/s that a message moves (0: bytes take no time)")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber)
       ->group("Output");
   command->add_option("--width", options->width, "columns of the timeline")
       ->capture_default_str()

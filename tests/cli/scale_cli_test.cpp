@@ -88,9 +88,10 @@ TEST(Scale, TheTableShowsEachClassOnce) {
 
 TEST(Scale, TimelinesAreForSmallWorlds) {
   const Outcome outcome =
-      tessera("plan unet2d:base=2 --input 1x3x1024x1024 --space 16x16 --timeline");
+      tessera("plan unet2d:base=2 --input 1x3x1024x1024 --space 64x32 --timeline");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.err.find("256 workers are too many to draw; use at most 64"), std::string::npos)
+  EXPECT_NE(outcome.err.find("2048 workers are too many to draw; use at most 1024"),
+            std::string::npos)
       << outcome.err;
 }
 

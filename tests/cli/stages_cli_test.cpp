@@ -106,6 +106,23 @@ TEST_F(StagesCli, LayersThatCannotBeSlicedAreRefused) {
                           "verify resnet_chain2d:blocks=8 --layers 2",
                           "verify resnet_chain2d:blocks=8 --layers 3 --multigrid coarsening=4",
                           "verify resnet_chain2d --stages 2 --multigrid levels=2",
+/// What messages take is part of the step where one says so: a state goes there, a gradient comes
+/// back.
+TEST_F(StagesCli, TheTimelineCountsMessages) {
+  const auto seconds_with = [&](const std::string& more) {
+    const Outcome outcome =
+        tessera("plan" + kLayers + ",forward=1,relax=F --timeline --width 10" + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const size_t at = outcome.out.find("\nstep ") + 6, end = outcome.out.find(',', at);
+    const std::string step = outcome.out.substr(at, end - at);
+    const double scale = holds(step, "us") ? 1e-6 : holds(step, "ms") ? 1e-3 : 1;
+    return scale * std::stod(step);
+  };
+  const double at_once = seconds_with("");
+  EXPECT_GE(seconds_with(" --message-latency 10000"), at_once + 0.019);
+  EXPECT_GT(seconds_with(" --message-rate 0.001"), at_once);
+}
+
                           "verify resnet_chain2d --multigrid levels=two"})
     EXPECT_EQ(tessera(bad).exit_code, 2) << bad;
 }
