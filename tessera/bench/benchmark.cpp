@@ -221,6 +221,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   report.ranks = lowering.num_ranks();
   report.loss = session.executor().loss();
   report.residual = solve_residual(session.executor().measured());
+  report.gradient_residual = solve_gradient_residual(session.executor().measured());
   report.per_rank =
       gather_blocks(session, std::vector<RankMeasurement>{measurement_of(session, steps)});
   report.cpus = gather_cpus(session);

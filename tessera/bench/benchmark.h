@@ -47,8 +47,9 @@ struct BenchReport {
   double median_ms = 0;
   double p10_ms = 0;
   double p90_ms = 0;
-  double loss = 0;                 // of the last step
-  std::optional<double> residual;  // of its multigrid solve, where there is one
+  double loss = 0;                          // of the last step
+  std::optional<double> residual;           // of its multigrid solve, where there is one
+  std::optional<double> gradient_residual;  // ... where it is measured
   std::vector<RankMeasurement> per_rank;
   std::vector<std::string> cpus;        // on which each rank's threads may run: "0-3"
   std::vector<TraceEvent> trace;        // of all ranks, where asked for

@@ -87,6 +87,7 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"cpus", report.cpus},
       {"loss", report.loss}};
   if (report.residual) json["multigrid_residual"] = *report.residual;
+  if (report.gradient_residual) json["multigrid_gradient_residual"] = *report.gradient_residual;
   if (const std::optional<double> hidden = report.hidden_share()) {
     json["transfer_ms"] = per_rank(report, [](const Rank& r) { return r.transfer_ms; });
     json["exposed_ms"] = per_rank(report, [](const Rank& r) { return r.exposed_ms; });
@@ -122,7 +123,11 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
     print_out("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
               baseline.median_ms / report.median_ms, baseline.efficiency);
   print_cpus(report.cpus);
-  if (report.residual) print_out("multigrid's residual {:.2e}\n", *report.residual);
+  if (report.residual)
+    print_out("multigrid's residual {:.2e}{}\n", *report.residual,
+              report.gradient_residual
+                  ? fmt::format(", of the gradients {:.2e}", *report.gradient_residual)
+                  : "");
   if (const std::optional<double> hidden = report.hidden_share())
     print_out("messages take {:.1f} ms a step (mean of the workers), {:.0f} % of it hidden\n",
               mean_transfer_ms(report), 100 * *hidden);

@@ -99,6 +99,8 @@ void print_json(const VerifyReport& report, const Job& job) {
                                {"output", number(report.solve_error->output)},
                                {"gradient", number(report.solve_error->gradient)}};
   if (report.residual) json["multigrid_residual"] = number(*report.residual);
+  if (report.gradient_residual)
+    json["multigrid_gradient_residual"] = number(*report.gradient_residual);
   print_out("{}\n", json_text(json));
 }
 
@@ -126,6 +128,8 @@ void print_solve_error(const VerifyReport& report) {
   if (report.residual)
     print_out("    the states at the intervals' ends jump by {:.2e} (residual)\n",
               *report.residual);
+  if (report.gradient_residual)
+    print_out("    their gradients jump by {:.2e}\n", *report.gradient_residual);
 }
 
 const char* verdict(const VerifyReport& report, at::ScalarType real) {

@@ -78,11 +78,17 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
                        pick(leaves, node.parameters),
                        pick(leaves, node.buffers)};
     at::Tensor result = node.op->reference(args);
-    if (const Range at = step_numbers(*node.op); at.begin > 0)
-      numbers.narrow(0, at.begin, at.size()).add_(result);
+    const Range at = step_numbers(*node.op);
+    if (const GradientMeasurement* measurement = gradient_measurement(*node.op))
+      result.register_hook(
+          [measurement, own = numbers.slice(0, at.begin, at.end)](const at::Tensor& gradient) {
+            own.add_(measurement->measured(gradient.detach()));
+          });
+    else if (at.begin > 0)
+      numbers.slice(0, at.begin, at.end).add_(result);
     else if (node.op->is_loss())
       loss = loss.defined() ? loss + result : result;
-    else
+    if (!node.op->is_loss())
       TESSERA_CHECK(result.sizes().vec() == node.types.output.shape(),
                     "{}: {} inferred, {} computed", node.name, to_string(node.types.output),
                     to_string(result.sizes().vec()));
@@ -93,11 +99,11 @@ ReferenceResult run_reference(const Graph& graph, const std::vector<at::Tensor>&
 
   ReferenceResult result;
   for (ValueId output : graph.outputs()) result.outputs.push_back(values[output].detach());
+  if (loss.defined() && loss.requires_grad()) loss.backward();
   if (numbers.numel() > 1)
     result.measured.assign(numbers.data_ptr<double>() + 1,
                            numbers.data_ptr<double>() + numbers.numel());
   if (!loss.defined()) return result;
-  if (loss.requires_grad()) loss.backward();
   result.loss = loss.item<double>();
   const std::vector<bool> has_gradient = feeds_loss(graph);
   for (size_t i = 0; i < input_leaves.size(); ++i)

@@ -18,7 +18,19 @@ class Measurement : public Op {
   void input_gradient(KernelArgs&) const final {}
 };
 
-/// Of an operator that stores nothing: a loss adds to the first number.
+/// An operator that measures, in backward, the gradient that arrives at it. KernelArgs::loss of its
+/// input gradient, which is run even where no input wants one, has its numbers.
+class GradientMeasurement : public Op {
+ public:
+  virtual Range step_numbers() const = 0;
+  /// What it adds to them; the oracle's formula.
+  virtual at::Tensor measured(const at::Tensor& gradient) const = 0;
+};
+
+/// Null where the operator is none.
+const GradientMeasurement* gradient_measurement(const Op& op);
+
+/// Of an operator that stores nothing, or measures a gradient: a loss adds to the first number.
 Range step_numbers(const Op& op);
 
 /// 0 without a loss and measurements.

@@ -13,7 +13,8 @@ void BucketWriter::set_up() {
   const StepPlan& step = writer_.step;
   for (size_t d = 0; d < writer_.graph.derivations().size(); ++d) derive(static_cast<int>(d));
   for (const Node& node : writer_.graph.nodes())
-    pending_losses_ += node.op->is_loss() ? step.num_micro_batches() : 0;
+    if (node.op->is_loss() || (step.trains() && measures_gradient(node)))
+      pending_losses_ += step.num_micro_batches();
   if (pending_losses_ > 0) {
     writer_.program.loss = writer_.add_buffer(
         "loss", BufferKind::kLoss, Box{{0, num_step_numbers(writer_.graph)}}, ElementType::kDouble);
@@ -169,6 +170,11 @@ void BucketWriter::input_gradient_ran(NodeId node, int m) {
 
 void BucketWriter::weight_gradient_ran(NodeId node, int m) {
   reductions_.weight_gradient_ran(node, writer_.placed.ranks_of_node(node, m));
+}
+
+bool BucketWriter::measures_gradient(const Node& node) const {
+  return writer_.step.backward.needs_gradient[node.output] &&
+         gradient_measurement(*node.op) != nullptr;
 }
 
 void BucketWriter::loss_added() {

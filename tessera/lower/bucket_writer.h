@@ -26,7 +26,9 @@ class BucketWriter {
   /// Kernels of the node's backward have run on the ranks that run it: time passes for reductions.
   void input_gradient_ran(NodeId node, int micro_batch);
   void weight_gradient_ran(NodeId node, int micro_batch);
-  /// A loss has been added for one micro-batch. All ranks want to know the sum.
+  /// Whether backward of the node adds to the step's numbers.
+  bool measures_gradient(const Node& node) const;
+  /// A loss, or a measurement, has been added for one micro-batch. All ranks want to know the sum.
   void loss_added();
   /// Ends all reductions, and updates.
   void finish_step();

@@ -88,14 +88,25 @@ void ChainSolver::last_sweep(const Cycle& cycle, const std::vector<ValueId>& sta
   points_.resize(chain_.size());
   intervals_ = cycle.intervals;
   for (size_t j = 0; j < intervals_.size(); ++j) {
-    ValueId state = states[cycle.starts[j]];
-    if (j > 0)
-      measure_jump(result_, ends_.back(), state,
-                   name_of(chain_[intervals_[j].begin - 1].add, "jump"));
+    ValueId state = start_of_interval(j, states[cycle.starts[j]]);
     for (int64_t layer = intervals_[j].begin; layer < intervals_[j].end; ++layer)
       state = last_step(layer, state);
     ends_.push_back(state);
   }
+}
+
+/// Measured beside the block before it, where the state is, and beside its own, where its gradient
+/// is: no slice waits for another one to know how well they fit.
+ValueId ChainSolver::start_of_interval(size_t j, ValueId state) {
+  if (j == 0) return state;
+  const int64_t layer = intervals_[j].begin;
+  measure_jump(result_, ends_.back(), state, name_of(chain_[layer - 1].add, "jump"));
+  if (!multigrid_.measure_gradients) return state;
+  const ValueId start = measured_start(result_, state, name_of(chain_[layer].add, "start"));
+  // Before the interval's blocks, so that backward takes away from what all of them have added.
+  found_.push_back(
+      result_.add_node(name_of(chain_[layer].add, "found"), gradient_taken_away(), {start}));
+  return start;
 }
 
 ValueId ChainSolver::last_step(int64_t layer, ValueId state) {
@@ -124,6 +135,9 @@ ValueId ChainSolver::adjoint_cycles() {
   for (size_t j = 0; j + 1 < intervals_.size(); ++j) {
     const NodeId add = chain_[intervals_[j].end - 1].add;
     readers[cycle.starts[j]].push_back({change(scaled(1), {ends_[j]}, add, "end"), add});
+    if (!multigrid_.measure_gradients) continue;
+    const NodeId next = chain_[intervals_[j + 1].begin].add;
+    readers[cycle.starts[j]].push_back({found_[j], next});
   }
   for (size_t i = cycle.ops.size(); i-- > 1;) {
     const CycleOp& op = cycle.ops[i];

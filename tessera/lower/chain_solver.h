@@ -34,6 +34,7 @@ class ChainSolver {
   std::vector<ValueId> states_by_cycles(const Cycle& cycle, ValueId first);
   ValueId step(const CycleOp& op, ValueId state, const std::string& copy);
   void last_sweep(const Cycle& cycle, const std::vector<ValueId>& states);
+  ValueId start_of_interval(size_t j, ValueId state);
   ValueId last_step(int64_t layer, ValueId state);
 
   // Their gradients.
@@ -52,6 +53,8 @@ class ChainSolver {
   const Multigrid& multigrid_;
   Graph& result_;
   std::vector<Range> intervals_;
+  std::vector<ValueId> found_;    // per interval but the first, where measured: takes away the
+                                  // gradient that is found for its start
   std::vector<ValueId> ends_;     // per interval: the state that the last sweep ends with
   std::vector<ValueMap> points_;  // per layer: values of the last sweep, its state included
   ValueMap values_;

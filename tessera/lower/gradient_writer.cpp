@@ -1,5 +1,6 @@
 #include "tessera/lower/gradient_writer.h"
 
+#include "tessera/graph/step_numbers.h"
 #include "tessera/lower/piece_parts.h"
 
 namespace tessera {
@@ -138,14 +139,18 @@ void GradientWriter::finish_statistics(NodeId id, int m) {
 void GradientWriter::input_gradient(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
   const int num_inputs = static_cast<int>(node.inputs.size());
+  const bool measures = buckets_.measures_gradient(node);
   for (int piece : writer_.here.pieces(node.output, m)) {
     std::vector<std::pair<int, View>> targets;
     for (int input = 0; input < num_inputs; ++input)
       if (writer_.step.passes_gradient(id, input) &&
           !writer_.placed.needed(id, input, piece).empty())
         targets.emplace_back(input, target(id, input, piece));
-    if (targets.empty()) continue;
+    if (targets.empty() && !measures) continue;
     Run run = begin_run(id, Phase::kInputGradient, piece);
+    if (measures)
+      run.arguments.push_back(
+          {Role::kLoss, 0, {writer_.program.loss, Box{step_numbers(*node.op)}}});
     for (const auto& [input, view] : targets)
       run.arguments.push_back({Role::kGradInput, input, view});
     writer_.append(std::move(run));
@@ -155,6 +160,7 @@ void GradientWriter::input_gradient(NodeId id, int m) {
   }
   for (int input = 0; input < num_inputs; ++input)
     if (writer_.step.passes_gradient(id, input)) reading_done(id, input, m);
+  if (measures) buckets_.loss_added();
 }
 
 void GradientWriter::weight_gradient(NodeId id, int m) {

@@ -1,6 +1,7 @@
 #include "tessera/lower/keep.h"
 
 #include "tessera/graph/gradient_flow.h"
+#include "tessera/graph/step_numbers.h"
 
 namespace tessera {
 namespace {
@@ -10,7 +11,7 @@ std::vector<bool> values_with_gradient(const Graph& graph, const LowerOptions& o
   for (ValueId input : graph.inputs())
     depends[input] = options.input_gradients && graph.type(input).element == Element::kReal;
   for (const Node& node : graph.nodes()) {
-    depends[node.output] = graph.has_trainable(node);
+    depends[node.output] = graph.has_trainable(node) || gradient_measurement(*node.op) != nullptr;
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (depends[node.inputs[i]] && node.op->differentiable(static_cast<int>(i)))
         depends[node.output] = true;

@@ -13,7 +13,8 @@
 namespace tessera {
 
 struct BackwardValues {
-  /// A trainable parameter or wanted input feeds it, and it feeds a loss.
+  /// A trainable parameter or wanted input feeds it, or its gradient is measured; and it feeds a
+  /// loss.
   std::vector<bool> needs_gradient;
   std::vector<bool> required;    // backward reads it
   std::vector<bool> recomputed;  // ... and it is computed again for that

@@ -121,6 +121,10 @@ std::optional<double> solve_residual(const std::vector<double>& measured) {
   return relative_jump(measured);
 }
 
+std::optional<double> solve_gradient_residual(const std::vector<double>& measured) {
+  return relative_jump_of_gradients(measured);
+}
+
 std::string draw_multigrid(const Graph& graph, const Multigrid& multigrid, int slices) {
   std::string drawing;
   for (const ResidualChain& chain : solved_chains(graph, multigrid)) {

@@ -48,6 +48,8 @@ std::map<std::string, int> assign_layers(const Graph& graph, const Multigrid& mu
 /// How well the intervals of a step fit together, from what it has measured (ops/chain/jump.h): 0
 /// where they are the network, layer after layer; none where no chain was solved.
 std::optional<double> solve_residual(const std::vector<double>& measured);
+/// The same for the gradients' intervals; none where the options do not ask for it.
+std::optional<double> solve_gradient_residual(const std::vector<double>& measured);
 
 /// The cycles of every chain on `slices` workers (draw_cycle), and how long they are.
 std::string draw_multigrid(const Graph& graph, const Multigrid& multigrid, int slices);

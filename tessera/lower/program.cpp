@@ -29,8 +29,9 @@ bool is_written(Phase phase, Role role) {
   switch (role) {
     case Role::kOutput:
     case Role::kSaved:
-    case Role::kLoss:
       return phase == Phase::kForward || phase == Phase::kRecompute;
+    case Role::kLoss:
+      return true;
     case Role::kGradInput:
       return phase == Phase::kInputGradient;
     case Role::kGradWeight:

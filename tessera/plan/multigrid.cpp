@@ -14,8 +14,9 @@ constexpr int64_t kMostIterations = 1 << 16;
 constexpr int64_t kMostRelaxations = 16;
 
 const std::vector<KeyInfo>& keys() {
-  static const std::vector<KeyInfo> all{{"levels", "2"},   {"coarsening", "4"}, {"forward", "2"},
-                                        {"backward", "1"}, {"relax", "FCF"},    {"skip", "no"}};
+  static const std::vector<KeyInfo> all{{"levels", "2"},      {"coarsening", "4"}, {"forward", "2"},
+                                        {"backward", "1"},    {"relax", "FCF"},    {"skip", "no"},
+                                        {"measure", "states"}};
   return all;
 }
 
@@ -46,13 +47,15 @@ Multigrid parse_multigrid(const std::string& text) {
   multigrid.backward = values.integer("backward", 1, kMostIterations);
   multigrid.relaxations = parse_relaxation(values.text("relax"));
   multigrid.skip = values.choice("skip", {"yes", "no"}) == "yes";
+  multigrid.measure_gradients = values.choice("measure", {"states", "both"}) == "both";
   return multigrid;
 }
 
 std::string to_string(const Multigrid& multigrid) {
-  return fmt::format("levels={},coarsening={},forward={},backward={},relax={},skip={}",
+  return fmt::format("levels={},coarsening={},forward={},backward={},relax={},skip={}{}",
                      multigrid.levels, multigrid.coarsening, multigrid.forward, multigrid.backward,
-                     relaxation_name(multigrid.relaxations), multigrid.skip ? "yes" : "no");
+                     relaxation_name(multigrid.relaxations), multigrid.skip ? "yes" : "no",
+                     multigrid.measure_gradients ? ",measure=both" : "");
 }
 
 int64_t exact_iterations(const Multigrid& multigrid, int64_t num_layers) {

@@ -17,12 +17,13 @@ struct Multigrid {
   int64_t backward = 1;     // V-cycles for their gradients
   int64_t relaxations = 1;  // updates of the C points before a level is left: F has 0, FCF 1
   bool skip = false;        // the first V-cycle only walks the coarsest level, for a first guess
+  bool measure_gradients = false;  // the residual of the gradients, too; changes no number
   bool operator==(const Multigrid&) const = default;
 };
 
 /// From key=value,... with the keys levels, coarsening, forward, backward, relax (F, FC, FCF,
-/// FCFCF, ...; FC is FCF, since the F after a C is needed for the residual anyway) and skip (yes or
-/// no). Throws InvalidInput with the legal values.
+/// FCFCF, ...; FC is FCF, since the F after a C is needed for the residual anyway), skip (yes or
+/// no) and measure (states or both). Throws InvalidInput with the legal values.
 Multigrid parse_multigrid(const std::string& text);
 
 /// What parse_multigrid() reads.

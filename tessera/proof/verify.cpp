@@ -69,7 +69,11 @@ class Steps {
     check_holders(step);
     if (!is_first()) return send_step(session_, lowering_);
     report->losses.push_back(loss);
-    if (step == 0) report->residual = solve_residual(session_.executor().measured());
+    if (step == 0) {
+      const std::vector<double> measured = session_.executor().measured();
+      report->residual = solve_residual(measured);
+      report->gradient_residual = solve_gradient_residual(measured);
+    }
     KeptTensors kept;
     if (options_.keep_gradients && step == 0) kept.gradients = &report->gradients;
     if (options_.keep_parameters && step == options_.steps - 1)

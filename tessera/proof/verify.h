@@ -70,10 +70,11 @@ struct VerifyReport {
   double param_grad_rel = 0;
   double updated_param_rel = 0;
   double buffer_rel = 0;
-  double param_grad_l2 = 0;               // |a - ref| / |ref| over all parameters together
-  std::optional<SolveError> solve_error;  // where the plan has multigrid
-  std::optional<double> residual;         // of the first step's solve, where there is one
-  std::string worst;                      // the tensor with the largest difference, and its step
+  double param_grad_l2 = 0;                 // |a - ref| / |ref| over all parameters together
+  std::optional<SolveError> solve_error;    // where the plan has multigrid
+  std::optional<double> residual;           // of the first step's solve, where there is one
+  std::optional<double> gradient_residual;  // ... where it is measured
+  std::string worst;                        // the tensor with the largest difference, and its step
   bool ok = false;
   double limit = 0;                        // of outputs, in a network where rounding stays small
   std::string failure;                     // the tensor that is furthest beyond its limit

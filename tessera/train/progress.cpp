@@ -109,8 +109,8 @@ std::string Progress::remaining(int64_t step) const {
 }
 
 std::string Progress::text(const ProgressUpdate& update) const {
-  const std::string residual =
-      update.residual ? fmt::format("  residual {:.1e}", *update.residual) : "";
+  std::string residual = update.residual ? fmt::format("  residual {:.1e}", *update.residual) : "";
+  if (update.gradient_residual) residual += fmt::format("/{:.1e}", *update.gradient_residual);
   return fmt::format("epoch {}/{}  step {}/{}  loss {:.4f}{}  lr {:.2e}  {}  ETA {}", update.epoch,
                      options_.num_epochs, update.step, options_.total_steps, update.loss, residual,
                      update.learning_rate, speed(), remaining(update.step));

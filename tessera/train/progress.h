@@ -52,8 +52,9 @@ struct ProgressUpdate {
   int64_t step = 0;   // steps done
   double loss = 0;
   double learning_rate = 0;
-  int64_t amount = 0;                   // pixels or images of this step, over all ranks
-  std::optional<double> residual = {};  // of multigrid; none: layers follow each other
+  int64_t amount = 0;                            // pixels or images of this step, over all ranks
+  std::optional<double> residual = {};           // of multigrid; none: layers follow each other
+  std::optional<double> gradient_residual = {};  // ... where it is measured
 };
 
 class Progress {

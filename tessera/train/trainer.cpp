@@ -143,7 +143,7 @@ void Trainer::add_cycles_where_needed() {
   const auto beyond = [](std::optional<double> found, double limit) {
     return limit > 0 && found && *found > limit;
   };
-  if (!beyond(residual_, config.multigrid_residual) &&
+  if (!beyond(std::max(residual_, gradient_residual_), config.multigrid_residual) &&
       !(serial_difference_ && beyond(serial_difference_->gradient, config.multigrid_error)))
     return;
   use_cycles(with_more_cycles(*multigrid_));
@@ -174,13 +174,16 @@ double Trainer::train_step() {
   }
   gradient_norm_ = NAN;
   residual_.reset();
+  gradient_residual_.reset();
   last_learning_rate_ = learning_rate();
   double loss = 0;
   const int64_t count = job_.config.accumulation;
   for (int64_t micro = 0; micro < count && std::isfinite(loss); ++micro) {
     run_micro_step(batch_of(micro));
     loss += executor_of(batch_of(micro)).loss() / static_cast<double>(count);
-    residual_ = std::max(residual_, solve_residual(executor_of(batch_of(micro)).measured()));
+    const std::vector<double> measured = executor_of(batch_of(micro)).measured();
+    residual_ = std::max(residual_, solve_residual(measured));
+    gradient_residual_ = std::max(gradient_residual_, solve_gradient_residual(measured));
   }
   if (std::isfinite(loss)) gradient_norm_ = executor_of(batch_of(count - 1)).gradient_norm();
   if (job_.config.print_loss && is_first()) print_out("step {} loss {:.17g}\n", step_ + 1, loss);
@@ -331,6 +334,7 @@ void Trainer::log_step(double loss) {
       add(validated ? &outcome_.targets.at(name) : nullptr);
     if (job_.plan.multigrid) {
       row.push_back(residual_);
+      row.push_back(gradient_residual_);
       row.push_back(static_cast<double>(multigrid_->forward));
       row.push_back(static_cast<double>(multigrid_->backward));
       for (double SerialDifference::*each : {&SerialDifference::loss, &SerialDifference::gradient})
@@ -351,7 +355,7 @@ void Trainer::log_step(double loss) {
   if (scored_task(*job_.train_set) != ScoredTask::kImageClasses)
     for (size_t axis = 2; axis < shape.size(); ++axis) amount *= shape[axis];
   progress_->show({(step_ - 1) / job_.steps_per_epoch + 1, step_, loss, last_learning_rate_, amount,
-                   residual_});
+                   residual_, gradient_residual_});
 }
 
 }  // namespace tessera

@@ -135,6 +135,7 @@ class Trainer {
   std::map<std::string, Validator> target_validators_;  // by their names
   std::unique_ptr<SerialCheck> serial_check_;           // where --check-serial asks for it
   std::optional<double> residual_;                      // of the last step, where it was solved
+  std::optional<double> gradient_residual_;             // ... and where that is measured
   std::optional<SerialDifference> serial_difference_;   // of the last step, where it was checked
   BatchLoader loader_;
   std::vector<std::unique_ptr<Prefetch>> prefetch_;  // of each domain

@@ -156,8 +156,9 @@ std::vector<std::string> Trainer::metrics_columns() const {
     for (const ScoreName& score : scores_shown()) columns.push_back(target + "_" + score.name);
   }
   if (job_.plan.multigrid)
-    columns.insert(columns.end(), {"multigrid_residual", "forward_cycles", "backward_cycles",
-                                   "serial_loss_error", "serial_gradient_error"});
+    columns.insert(columns.end(),
+                   {"multigrid_residual", "multigrid_gradient_residual", "forward_cycles",
+                    "backward_cycles", "serial_loss_error", "serial_gradient_error"});
   return columns;
 }
 

@@ -394,8 +394,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   if (config.multigrid_residual > 0 && !job.plan.multigrid)
     throw_error<InvalidInput>(
         "[--multigrid-residual] {} is a limit of what a solve leaves, and layers follow each "
-        "other; it "
-        "goes with --multigrid",
+        "other; it goes with --multigrid",
         config.multigrid_residual);
   if (config.multigrid_error > 0 || config.multigrid_residual > 0)
     job.growing_cycles = std::make_shared<GrowingCycles>();

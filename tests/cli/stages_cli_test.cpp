@@ -82,16 +82,21 @@ TEST_F(StagesCli, VerifySaysHowFarMultigridIsFromTheNetwork) {
   const Outcome table = tessera("verify" + kLayers);
   EXPECT_TRUE(holds(table.out, "approximate: multigrid on one worker differs")) << table.out;
   EXPECT_TRUE(holds(table.out, "(residual)")) << table.out;
+  EXPECT_FALSE(holds(table.out, "their gradients jump by")) << table.out;
+  const Outcome both = tessera("verify" + kLayers + ",forward=1,measure=both");
+  EXPECT_TRUE(holds(both.out, "their gradients jump by")) << both.out;
 }
 
 TEST_F(StagesCli, BenchSaysWhatTheSweepsLeave) {
-  const auto residual_with = [](const std::string& more) {
+  const auto residual_with = [](const std::string& more, const char* name) {
     const Outcome outcome = tessera("bench" + kLayers + more + " --iterations 1 --json");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return json::parse(outcome.out)["multigrid_residual"].get<double>();
+    return json::parse(outcome.out)[name].get<double>();
   };
-  EXPECT_GT(residual_with(",forward=1"), 0);
-  EXPECT_EQ(residual_with(",forward=2"), 0);
+  EXPECT_GT(residual_with(",forward=1", "multigrid_residual"), 0);
+  EXPECT_EQ(residual_with(",forward=2", "multigrid_residual"), 0);
+  EXPECT_GT(residual_with(",backward=1,measure=both", "multigrid_gradient_residual"), 0);
+  EXPECT_EQ(residual_with(",backward=2,measure=both", "multigrid_gradient_residual"), 0);
 }
 
 TEST_F(StagesCli, PlanDrawsTheSweeps) {
@@ -101,11 +106,6 @@ TEST_F(StagesCli, PlanDrawsTheSweeps) {
   EXPECT_TRUE(holds(outcome.out, "\n0 | 0000")) << outcome.out;
 }
 
-TEST_F(StagesCli, LayersThatCannotBeSlicedAreRefused) {
-  for (const char* bad : {"verify resnet18 --layers 2 --multigrid levels=2",
-                          "verify resnet_chain2d:blocks=8 --layers 2",
-                          "verify resnet_chain2d:blocks=8 --layers 3 --multigrid coarsening=4",
-                          "verify resnet_chain2d --stages 2 --multigrid levels=2",
 /// What messages take is part of the step where one says so: a state goes there, a gradient comes
 /// back.
 TEST_F(StagesCli, TheTimelineCountsMessages) {
@@ -123,6 +123,11 @@ TEST_F(StagesCli, TheTimelineCountsMessages) {
   EXPECT_GT(seconds_with(" --message-rate 0.001"), at_once);
 }
 
+TEST_F(StagesCli, LayersThatCannotBeSlicedAreRefused) {
+  for (const char* bad : {"verify resnet18 --layers 2 --multigrid levels=2",
+                          "verify resnet_chain2d:blocks=8 --layers 2",
+                          "verify resnet_chain2d:blocks=8 --layers 3 --multigrid coarsening=4",
+                          "verify resnet_chain2d --stages 2 --multigrid levels=2",
                           "verify resnet_chain2d --multigrid levels=two"})
     EXPECT_EQ(tessera(bad).exit_code, 2) << bad;
 }

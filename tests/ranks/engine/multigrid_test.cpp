@@ -86,11 +86,15 @@ TEST(Multigrid, IsTheSerialNetworkToTheBitAfterEnoughIterations) {
         plan.stages.resize(slices);
         plan.multigrid = {.levels = levels, .coarsening = 2, .relaxations = slices % 2};
         plan.multigrid->skip = slices == 3;
+        plan.multigrid->measure_gradients = slices % 2 == 0;
         plan.multigrid->forward = plan.multigrid->backward = exact_iterations(*plan.multigrid, 18);
         plan.stage_of = assign_layers(graph, *plan.multigrid, static_cast<int>(slices));
         SCOPED_TRACE(fmt::format("{} on {}", chain.model, to_string(plan)));
         const VerifyReport solved = two_steps(graph, plan);
         EXPECT_EQ(solved.losses, serial.losses);
+        EXPECT_EQ(solved.residual.value_or(0), 0);
+        EXPECT_EQ(solved.gradient_residual.has_value(), levels > 1 && slices % 2 == 0);
+        EXPECT_EQ(solved.gradient_residual.value_or(0), 0);
         expect_same_bits(solved.gradients, serial.gradients);
         expect_same_bits(solved.parameters, serial.parameters);
       }
@@ -112,11 +116,12 @@ TEST(Multigrid, GoesWithGridsAndReplicas) {
         else
           plan.stages.assign(slices, grid);
         plan.multigrid = {.levels = 3, .coarsening = 2, .forward = 2, .backward = 1};
+        plan.multigrid->measure_gradients = true;
         if (slices > 1)
           plan.stage_of = assign_layers(graph, *plan.multigrid, static_cast<int>(slices));
         if (plan.num_ranks() > 16) continue;
         SCOPED_TRACE(chain.model);
-        two_steps(graph, plan);
+        EXPECT_GT(two_steps(graph, plan).gradient_residual.value_or(0), 0);
       }
   }
 }

@@ -165,6 +165,7 @@ RandomCase random_chain_case(uint64_t seed) {
   const int64_t slices = draw.one_of<int64_t>({1, 2, 2, 3, 4, 8});
   const int num_spatial = static_cast<int>(draw.integer(1, 3));
   plan.multigrid = random_multigrid(draw);
+  plan.multigrid->measure_gradients = seed % 3 != 0;
   std::vector<int64_t> grid(num_spatial, 1);
   if (slices <= 3 && draw.chance(0.4)) grid[draw.integer(0, num_spatial - 1)] = 2;
   if (slices == 2 && draw.chance(0.2)) std::fill(grid.begin(), grid.end(), 2);

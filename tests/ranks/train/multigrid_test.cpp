@@ -64,13 +64,14 @@ class TrainMultigrid : public Training {
   }
 
   /// Of every line of metrics.csv.
-  std::vector<double> residuals(const Trained& run) const {
+  std::vector<double> residuals(const Trained& run,
+                                const std::string& name = "multigrid_residual") const {
     std::ifstream metrics(run.outcome.folder + "/metrics.csv");
     std::vector<double> found;
     std::string line;
     std::getline(metrics, line);
     const std::vector<std::string> names = split_text(line, ',');
-    const auto column = std::ranges::find(names, "multigrid_residual") - names.begin();
+    const auto column = std::ranges::find(names, name) - names.begin();
     while (std::getline(metrics, line)) found.push_back(std::stod(split_text(line, ',')[column]));
     return found;
   }
@@ -172,6 +173,23 @@ TEST_F(TrainMultigrid, AddsCyclesWhereTheResidualIsTooLarge) {
   EXPECT_EQ(resumed.outcome.losses.back(), whole.outcome.losses.back());
   const Trained loose = train(growing("loose", 1), plan, graph);
   EXPECT_EQ(difference(loose, train(config("fixed", 6), plan, graph)), 0);
+}
+
+/// A residual of the gradients counts as one of the states.
+TEST_F(TrainMultigrid, AddsCyclesWhereTheGradientsDoNotFit) {
+  const Graph graph = chain(4);
+  Multigrid multigrid = approximate_;
+  multigrid.forward = exact_iterations(multigrid, 8);
+  multigrid.measure_gradients = true;
+  TrainConfig growing = config("growing", 6);
+  growing.multigrid_residual = 1e-9;
+  growing.log_interval = 1;
+  const Trained run = train(growing, on_slices(graph, multigrid, 2), graph);
+  for (double residual : residuals(run)) EXPECT_EQ(residual, 0);
+  const auto of_gradients = residuals(run, "multigrid_gradient_residual");
+  ASSERT_EQ(of_gradients.size(), 6u);
+  EXPECT_GT(of_gradients.front(), 1e-9);
+  EXPECT_LE(of_gradients.back(), 1e-9);
 }
 
 TEST_F(TrainMultigrid, ResumesWithTheSameBits) {

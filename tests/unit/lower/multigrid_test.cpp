@@ -237,6 +237,29 @@ TEST(Multigrid, MeasuresTheJumpsThatItLeaves) {
   }
 }
 
+/// The same of the gradients; measuring changes no bit of anything.
+TEST(Multigrid, MeasuresTheJumpsOfGradients) {
+  for (const ChainCase& chain : kChains) {
+    const Graph graph = build_model(chain.model, chain.input);
+    double before = 1;
+    for (int64_t iterations : {1, 2, 3, 6}) {
+      Multigrid multigrid{.coarsening = 2, .forward = 6, .backward = iterations, .relaxations = 0};
+      const Step plain = step_of(with_multigrid(graph, multigrid));
+      EXPECT_FALSE(solve_gradient_residual(plain.result.measured));
+      multigrid.measure_gradients = true;
+      const Step step = step_of(with_multigrid(graph, multigrid));
+      SCOPED_TRACE(std::string(chain.model) + " by " + to_string(multigrid));
+      expect_same_bits(step, plain);
+      EXPECT_EQ(solve_residual(step.result.measured), 0);
+      const auto residual = solve_gradient_residual(step.result.measured);
+      ASSERT_TRUE(residual);
+      EXPECT_LT(*residual, before);
+      EXPECT_EQ(*residual == 0, iterations == 6);
+      before = *residual;
+    }
+  }
+}
+
 TEST(Multigrid, RefusesNetworksWithoutChains) {
   const Graph graph = build_model("resnet18:width=2", {2, 3, 64, 64});
   expect_refusal([&] { with_multigrid(graph, {}); }, "no residual chain of more than 4 blocks");
@@ -262,6 +285,7 @@ TEST(Multigrid, LetsEverySliceRunInOneGo) {
       Plan plan;
       plan.stages.resize(slices);
       plan.multigrid = {.levels = levels, .coarsening = 2, .forward = 2, .backward = 2};
+      plan.multigrid->measure_gradients = slices != 3;
       plan.stage_of = assign_layers(graph, *plan.multigrid, slices);
       const Graph solved = solve_by_multigrid(graph, plan);
       EXPECT_EQ(std::ssize(make_chunks(solved, stages_of_nodes(solved, plan))), slices)

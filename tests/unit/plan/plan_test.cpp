@@ -85,6 +85,8 @@ TEST(Plan, WithMultigridIsAJsonFile) {
   plan.stage_of = {{"a", 0}, {"b", 1}};
   plan.multigrid = {.levels = 3, .coarsening = 8, .forward = 4, .relaxations = 0, .skip = true};
   EXPECT_EQ(parse(to_json(plan)), plan);
+  plan.multigrid->measure_gradients = true;
+  EXPECT_EQ(parse(to_json(plan)), plan);
   EXPECT_NE(to_string(plan).find("multigrid levels=3,coarsening=8,forward=4"), std::string::npos);
   EXPECT_FALSE(parse("{}").multigrid);
   EXPECT_THROW(parse(R"({"multigrid": "levels=0"})"), InvalidInput);

@@ -13,6 +13,7 @@
 #include "tessera/ops/chain/linearised.h"
 #include "tessera/ops/conv/convolution.h"
 #include "tessera/ops/conv/transposed_convolution.h"
+#include "tessera/ops/loss/regression_loss.h"
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/norm/group_norm.h"
 #include "tessera/ops/norm/instance_norm.h"
@@ -158,6 +159,30 @@ TEST(Jump, IsMeasuredAndIsNoPartOfTheLoss) {
   EXPECT_NEAR(*relative_jump(result.measured), std::sqrt(1.0 / 8), 1e-14);
   EXPECT_EQ(result.loss, 0);
   EXPECT_FALSE(relative_jump({}));
+}
+
+/// The end's gradient g comes back as 2 g, and half of g is taken away.
+TEST(Jump, OfGradientsIsMeasuredAndTaughtToNobody) {
+  Graph graph;
+  const ValueType image = ValueType::image({2, 3, 5, 4});
+  const ValueId x = graph.add_input("x", image);
+  const ValueId start = measured_start(graph, x, "start");
+  const ValueId taken = graph.add_node("taken", gradient_taken_away(), {start});
+  const ValueId twice = chain_step(graph, start, start, "twice", 1);
+  const ValueId end = chain_step(graph, twice, taken, "end", 0.5);
+  mean_squared_error(graph, end, graph.add_input("target", image), "loss");
+  EXPECT_EQ(num_step_numbers(graph), 5);
+  const at::Tensor a = at::rand(image.shape(), at::kDouble);
+  std::vector<at::Tensor> none;
+  const ReferenceResult result = run_reference(graph, {a, at::zeros_like(a)}, none, 1, 0);
+  EXPECT_NEAR(result.loss, 4 * a.square().mean().item<double>(), 1e-14);
+  const double gradient = (4 * a / a.numel()).square().sum().item<double>();  // of the end
+  ASSERT_EQ(result.measured.size(), 4u);
+  EXPECT_NEAR(result.measured[2], 1.5 * 1.5 * gradient, 1e-14);
+  EXPECT_NEAR(result.measured[3], 0.5 * 0.5 * gradient, 1e-14);
+  EXPECT_NEAR(*relative_jump_of_gradients(result.measured), 3, 1e-12);
+  EXPECT_FALSE(result.input_gradients[0].defined());
+  EXPECT_FALSE(relative_jump_of_gradients({1, 1}));
 }
 
 TEST(Linearised, OfALinearOperatorNeedsNoPoint) {
