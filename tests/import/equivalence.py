@@ -60,7 +60,9 @@ def prepare(case, hows, folder, num_placements):
     for i, target in enumerate(expected.targets):
         outside.write_npy(folder / f"{case.name}.t{i}.npy", target)
     for how in hows:
-        for i, placement in enumerate(random_placements(case, how, num_placements)):
+        placements = random_placements(case, how, num_placements)
+        placements += [options.split() for options in case.placements]
+        for i, placement in enumerate(placements):
             run_folder = folder / f"{case.name}.{how}.{i}"
             run_folder.mkdir(exist_ok=True)
             model_file = folder / f"{case.name}.{how}.pt"

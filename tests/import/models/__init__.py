@@ -19,6 +19,7 @@ from . import (  # noqa: F401
     pools,
     pyramid,
     python,
+    residual_chain,
     resize,
     resnet,
     response_norm,

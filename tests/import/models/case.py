@@ -23,6 +23,7 @@ class Case:
     random: bool  # draws masks, which are not PyTorch's: only the program's own oracle can judge
     shows: Tuple[str, ...]  # patterns of lines that `inspect` must print
     exports: Optional[Tuple[str, ...]]  # how it can be exported; None: in every way
+    placements: Tuple[str, ...]  # besides random ones, as options
 
     @property
     def num_axes(self):
@@ -43,6 +44,7 @@ def case(
     random=False,
     shows=(),
     exports=None,
+    placements=(),
 ):
     def register(module_class):
         key = name or snake_case(module_class.__name__)
@@ -59,6 +61,7 @@ def case(
             random,
             shows,
             exports,
+            placements,
         )
         return module_class
 

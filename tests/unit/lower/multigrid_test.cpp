@@ -90,7 +90,7 @@ TEST(Multigrid, IsTheSerialNetworkAfterEnoughIterations) {
     const Graph graph = build_model(chain.model, chain.input);
     const Step serial = step_of(graph);
     for (int64_t levels : {1, 2, 3})
-      for (int64_t relaxations : {0, 1})
+      for (int64_t relaxations : {0, 1, 2})
         for (bool skip : {false, true}) {
           Multigrid multigrid{
               .levels = levels, .coarsening = 2, .relaxations = relaxations, .skip = skip};
