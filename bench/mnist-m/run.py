@@ -26,8 +26,8 @@ import digits
 
 # Classifier of domains behind a reversal that grows to 1 within so many steps, as DANN has it; DSN
 # adds what keeps private codes apart, and the reconstructions.
-ADVERSARIAL = "base={base},targets=1,similarity=dann,gamma={gamma},lambda_ramp={ramp}"
-ALONE = "dann:base={base},targets=0"
+ADVERSARIAL = "base={base},norm={norm},targets=1,similarity=dann,gamma={gamma},lambda_ramp={ramp}"
+ALONE = "dann:base={base},norm={norm},targets=0"
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ def read_options():
     parser.add_argument("--methods", default="dsn,dann,source,target")
     parser.add_argument("--dsn-workers", type=int, default=2, choices=(1, 2, 4))
     parser.add_argument("--base", type=int, default=32, help="the paper's; less is faster")
+    parser.add_argument("--norm", default="none", help="of each convolution")
     parser.add_argument("--rate", default="0.03", help="learning rate; it falls to 0")
     parser.add_argument("--optimiser", default="sgd")
     parser.add_argument("--beta1", default="0.9")

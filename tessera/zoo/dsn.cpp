@@ -23,21 +23,29 @@ constexpr IntegerOption kCode{"code", "features of a code", 1, 1 << 16};
 /// The decoder begins with a small image of this many pixels along an axis.
 constexpr int64_t kSeedSize = 10, kSeedChannels = 3, kDecoderChannels = 16;
 
-ValueId convolve(Graph& graph, ValueId x, const std::string& name, int64_t channels) {
-  x = convolution(graph, x, name, {.out_channels = channels, .kernel = {5}, .padding = {2}});
-  return relu(graph, x, name + ".relu");
+ValueId convolve(Graph& graph, ValueId x, const std::string& name, int64_t channels,
+                 const NormChoice& norm = {}) {
+  x = convolution(
+      graph, x, name,
+      {.out_channels = channels, .kernel = {5}, .padding = {2}, .bias = norm.leaves_bias()});
+  return relu(graph, norm.add(graph, x, name + ".norm"), name + ".relu");
 }
 
 ValueId fully_connect(Graph& graph, ValueId x, const std::string& name, int64_t features) {
   return relu(graph, linear(graph, x, name, {.out_features = features}), name + ".relu");
 }
 
+struct EncoderSizes {
+  int64_t first, second;  // channels of the two convolutions
+  int64_t code;           // features
+};
+
 /// Two convolutions with pooling, and a linear layer.
-ValueId encode_digits(Graph& graph, ValueId x, const std::string& prefix, int64_t first,
-                      int64_t second, int64_t code) {
-  x = halve(graph, convolve(graph, x, prefix + "conv1", first), prefix + "pool1");
-  x = halve(graph, convolve(graph, x, prefix + "conv2", second), prefix + "pool2");
-  return fully_connect(graph, flatten(graph, x), prefix + "fc3", code);
+ValueId encode_digits(Graph& graph, ValueId x, const std::string& prefix, const EncoderSizes& sizes,
+                      const NormChoice& norm) {
+  x = halve(graph, convolve(graph, x, prefix + "conv1", sizes.first, norm), prefix + "pool1");
+  x = halve(graph, convolve(graph, x, prefix + "conv2", sizes.second, norm), prefix + "pool2");
+  return fully_connect(graph, flatten(graph, x), prefix + "fc3", sizes.code);
 }
 
 /// Features as a small image, and that as one of `like`'s shape.
@@ -59,9 +67,10 @@ ValueId decode_digits(Graph& graph, ValueId code, ValueId like) {
 DomainParts digit_parts(const ModelOptions& options) {
   const int64_t base = kDigitBase.read(options), code = kCode.read(options);
   const int64_t classes = kClasses.read(options);
+  const NormChoice norm = read_any_norm(options);
   DomainParts parts;
   parts.encode = [=](Graph& graph, ValueId image) {
-    const ValueId x = encode_digits(graph, image, "shared.", base, base * 3 / 2, code);
+    const ValueId x = encode_digits(graph, image, "shared.", {base, base * 3 / 2, code}, norm);
     return DomainCodes{image, x, x};
   };
   parts.solve = [=](Graph& graph, const DomainCodes& codes) {
@@ -72,7 +81,7 @@ DomainParts digit_parts(const ModelOptions& options) {
 }
 
 std::vector<OptionInfo> digit_options() {
-  return {kDigitBase.info(32), kCode.info(100), kClasses.info(10)};
+  return with_any_norm({kDigitBase.info(32), kCode.info(100), kClasses.info(10)}, "none");
 }
 
 void check_digit_sizes(const std::string& model, const Shape& input) {
@@ -92,8 +101,9 @@ ModelInfo dsn() {
             check_digit_sizes("dsn", input);
             DomainParts parts = digit_parts(options);
             const int64_t base = kDigitBase.read(options), code = kCode.read(options);
+            const NormChoice norm = read_any_norm(options);
             parts.encode_private = [=](Graph& graph, ValueId image, const std::string& prefix) {
-              return encode_digits(graph, image, prefix, base, 2 * base, code);
+              return encode_digits(graph, image, prefix, {base, 2 * base, code}, norm);
             };
             parts.decode = [](Graph& graph, ValueId both, const DomainCodes& codes) {
               return decode_digits(graph, both, codes.image);

@@ -88,6 +88,8 @@ std::vector<DomainsCase> other_axes() {
       {.model = digits + ",target_batch=2,similarity=mmd", .input = kDigitsInput, .per_domain = 2},
       {.model = digits + ",start=1,ramp=4,lambda_ramp=3", .input = kDigitsInput, .steps = 3},
       {.model = "dann:base=2,code=6,classes=3,targets=3", .input = kDigitsInput, .grid = {2, 1}},
+      {.model = digits + ",norm=batch", .input = kDigitsInput, .per_domain = 2, .grid = {2, 1}},
+      {.model = "dann:base=2,norm=instance,targets=2", .input = kDigitsInput, .replicas = 2},
       {.model = unet, .input = image, .grid = {2, 2}},
       {.model = unet, .input = image, .per_domain = 2, .grid = {2, 1}, .pieces = {1, 2}},
       {.model = unet, .input = image, .stages = 2, .grid = {1, 2}},
