@@ -10,27 +10,24 @@
 
 #include <ATen/ATen.h>
 
-#include <vector>
-
 #include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
 /// y = xhat * weight + bias, with xhat = (x - mean) / sqrt(variance + epsilon); one weight and one
-/// bias per channel.
+/// bias per channel, or none: 1 and 0.
 struct PixelNorm {
   double epsilon = 0;
-  std::vector<double> weight;
-  std::vector<double> bias;
+  at::Tensor weight, bias;
 };
 
 struct LayerNormKernels {
   void (*normalise_pixels)(const at::Tensor& x, const PixelNorm& norm, const at::Tensor& y);
   void (*normalise_pixels_gradient)(const at::Tensor& x, const at::Tensor& grad_y,
                                     const PixelNorm& norm, const at::Tensor& grad_x);
-  /// Sums of dy * xhat for each channel, followed by those of dy.
-  std::vector<double> (*pixel_weight_gradients)(const at::Tensor& x, const at::Tensor& grad_y,
-                                                const PixelNorm& norm);
+  /// Sums of dy * xhat for each channel, followed by those of dy: float64, 2 x channels.
+  at::Tensor (*pixel_weight_gradients)(const at::Tensor& x, const at::Tensor& grad_y,
+                                       const PixelNorm& norm);
 
   static const LayerNormKernels kCpu;
 };

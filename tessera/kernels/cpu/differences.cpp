@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/kernels/cpu/loss_tiles.h"
+#include "tessera/kernels/cpu/moments.h"
 
 namespace tessera {
 namespace {
@@ -23,19 +24,21 @@ Moments tile_moments(const LossTile& tile) {
 
 namespace cpu {
 
-std::vector<Moments> difference_moments(const LossOperands& operands) {
+void difference_moments(const LossOperands& operands, const at::Tensor& moments) {
   const PieceTiles tiles(operands);
   const int64_t rows = num_rows(tiles.shape()), samples = tiles.shape()[0];
   std::vector<Moments> of_rows(rows), of_samples(samples);
   tiles.for_each([&](int64_t row, LossTile& tile) { of_rows[row].merge(tile_moments(tile)); });
   for (int64_t row = 0; row < rows; ++row) of_samples[row / (rows / samples)].merge(of_rows[row]);
-  return of_samples;
+  write_moments(of_samples, moments);
 }
 
-void centred_difference(const LossOperands& operands, double factor, std::span<const double> means,
+void centred_difference(const LossOperands& operands, double factor, const at::Tensor& means,
                         const at::Tensor& gradient) {
+  const auto of_samples = means.accessor<double, 1>();
   PieceTiles(operands).store_gradients(gradient, factor, [&](LossTile& tile) {
-    set_gradients(tile, [&](double x, double t, int64_t) { return x - t - means[tile.row[0]]; });
+    set_gradients(tile,
+                  [&](double x, double t, int64_t) { return x - t - of_samples[tile.row[0]]; });
   });
 }
 

@@ -9,6 +9,7 @@
 #include "tessera/kernels/cpu/image_view.h"
 #include "tessera/kernels/cpu/lanes.h"
 #include "tessera/kernels/cpu/plane_blocks.h"
+#include "tessera/kernels/cpu/plane_norm.h"
 
 namespace tessera {
 namespace {
@@ -96,9 +97,20 @@ struct TileStatistics {
   }
 };
 
+/// A PixelNorm's numbers for the loops.
+struct PixelNumbers {
+  double epsilon;
+  std::vector<double> weight, bias;
+
+  PixelNumbers(const PixelNorm& norm, int64_t channels)
+      : epsilon(norm.epsilon),
+        weight(numbers_of_channels(norm.weight, channels, 1)),
+        bias(numbers_of_channels(norm.bias, channels, 0)) {}
+};
+
 template <class T>
-void normalise_tile(const Tile<const T>& x, const PixelNorm& norm, int64_t channels, int64_t pixels,
-                    const Tile<T>& y) {
+void normalise_tile(const Tile<const T>& x, const PixelNumbers& norm, int64_t channels,
+                    int64_t pixels, const Tile<T>& y) {
   const TileStatistics statistics(x, channels, pixels, norm.epsilon);
   for (int64_t c = 0; c < channels; ++c) {
     const T* in = x.channel(c);
@@ -114,7 +126,7 @@ void normalise_tile(const Tile<const T>& x, const PixelNorm& norm, int64_t chann
 
 /// dx = inverse_std * (dxhat - mean of dxhat - xhat * mean of dxhat * xhat), dxhat = weight * dy.
 template <class T>
-void gradient_tile(const Tile<const T>& x, const Tile<const T>& grad_y, const PixelNorm& norm,
+void gradient_tile(const Tile<const T>& x, const Tile<const T>& grad_y, const PixelNumbers& norm,
                    int64_t channels, int64_t pixels, const Tile<T>& grad_x) {
   const TileStatistics statistics(x, channels, pixels, norm.epsilon);
   const double *mean = statistics.mean, *inverse_std = statistics.inverse_std;
@@ -146,9 +158,9 @@ void gradient_tile(const Tile<const T>& x, const Tile<const T>& grad_y, const Pi
 
 /// Adds dy * xhat to `sums` for each channel, and dy after them.
 template <class T>
-void add_tile_sums(const Tile<const T>& x, const Tile<const T>& grad_y, const PixelNorm& norm,
+void add_tile_sums(const Tile<const T>& x, const Tile<const T>& grad_y, double epsilon,
                    int64_t channels, int64_t pixels, double* sums) {
-  const TileStatistics statistics(x, channels, pixels, norm.epsilon);
+  const TileStatistics statistics(x, channels, pixels, epsilon);
   for (int64_t c = 0; c < channels; ++c) {
     const T *in = x.channel(c), *grad = grad_y.channel(c);
     grad_y.prefetch_after(c, pixels);
@@ -175,12 +187,13 @@ void normalise_pixels(const at::Tensor& x, const PixelNorm& norm, const at::Tens
   write_rows(as_image(y), [&](const at::Tensor& y_image) {
     const std::vector<at::Tensor> images = join_rows({read_rows(as_image(x)), y_image});
     const PixelTiles tiles(images[0]);
+    const PixelNumbers numbers(norm, tiles.channels());
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
       const ImageView<const scalar_t> in(images[0]);
       const ImageView<scalar_t> out(images[1]);
       tiles.in_parallel([&](int64_t tile) {
-        normalise_tile<scalar_t>(tiles.of(in, tile), norm, tiles.channels(), tiles.num_pixels(tile),
-                                 tiles.of(out, tile));
+        normalise_tile<scalar_t>(tiles.of(in, tile), numbers, tiles.channels(),
+                                 tiles.num_pixels(tile), tiles.of(out, tile));
       });
     });
   });
@@ -192,19 +205,20 @@ void normalise_pixels_gradient(const at::Tensor& x, const at::Tensor& grad_y, co
     const std::vector<at::Tensor> images =
         join_rows({read_rows(as_image(x)), read_rows(as_image(grad_y)), grad_image});
     const PixelTiles tiles(images[0]);
+    const PixelNumbers numbers(norm, tiles.channels());
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
       const ImageView<const scalar_t> in(images[0]), grad(images[1]);
       const ImageView<scalar_t> out(images[2]);
       tiles.in_parallel([&](int64_t tile) {
-        gradient_tile<scalar_t>(tiles.of(in, tile), tiles.of(grad, tile), norm, tiles.channels(),
+        gradient_tile<scalar_t>(tiles.of(in, tile), tiles.of(grad, tile), numbers, tiles.channels(),
                                 tiles.num_pixels(tile), tiles.of(out, tile));
       });
     });
   });
 }
 
-std::vector<double> pixel_weight_gradients(const at::Tensor& x, const at::Tensor& grad_y,
-                                           const PixelNorm& norm) {
+at::Tensor pixel_weight_gradients(const at::Tensor& x, const at::Tensor& grad_y,
+                                  const PixelNorm& norm) {
   const std::vector<at::Tensor> images =
       join_rows({read_rows(as_image(x)), read_rows(as_image(grad_y))});
   const PixelTiles tiles(images[0]);
@@ -219,13 +233,13 @@ std::vector<double> pixel_weight_gradients(const at::Tensor& x, const at::Tensor
       for (int64_t run = begin; run < end; ++run)
         for (int64_t tile = tiles.total() * run / num_runs;
              tile < tiles.total() * (run + 1) / num_runs; ++tile)
-          add_tile_sums<scalar_t>(tiles.of(in, tile), tiles.of(grad, tile), norm, tiles.channels(),
-                                  tiles.num_pixels(tile), &parts[run * numbers]);
+          add_tile_sums<scalar_t>(tiles.of(in, tile), tiles.of(grad, tile), norm.epsilon,
+                                  tiles.channels(), tiles.num_pixels(tile), &parts[run * numbers]);
     });
   });
-  std::vector<double> sums(numbers);
+  const at::Tensor sums = at::zeros({2, tiles.channels()}, at::kDouble);
   for (int64_t run = 0; run < num_runs; ++run)
-    for (int64_t i = 0; i < numbers; ++i) sums[i] += parts[run * numbers + i];
+    for (int64_t i = 0; i < numbers; ++i) sums.data_ptr<double>()[i] += parts[run * numbers + i];
   return sums;
 }
 

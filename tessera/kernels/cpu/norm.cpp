@@ -4,6 +4,7 @@
 
 #include "tessera/kernels/cpu/image_view.h"
 #include "tessera/kernels/cpu/lanes.h"
+#include "tessera/kernels/cpu/moments.h"
 #include "tessera/kernels/cpu/norm_gradient.h"
 #include "tessera/kernels/cpu/plane_blocks.h"
 #include "tessera/kernels/cpu/plane_norm.h"
@@ -38,7 +39,7 @@ Moments block_moments(const PlaneBlocks& blocks, int64_t block, const ImageView<
 }
 
 template <NormActivation kActivation, class T>
-void normalise_blocks(const at::Tensor& x_image, const PlaneNorm& norm,
+void normalise_blocks(const at::Tensor& x_image, const PlaneNumbers& norm,
                       const at::Tensor& added_image, const at::Tensor& y_image) {
   const bool adds = added_image.defined();
   const std::vector<at::Tensor> images =
@@ -48,7 +49,7 @@ void normalise_blocks(const at::Tensor& x_image, const PlaneNorm& norm,
   const PlaneBlocks blocks(images[0]);
   blocks.in_parallel([&](int64_t block) {
     const int64_t n = blocks.batch(block), c = blocks.channel(block);
-    const Affine<Number<T>> affine(norm, norm.index(n, c));
+    const Affine<Number<T>> affine(norm, n, c);
     blocks.for_rows(block, [&](int64_t d, int64_t h, int64_t column, int64_t columns) {
       const T *in = x.row(n, c, d, h) + column, *other = added.row(n, c, d, h) + column;
       T* out = y.row(n, c, d, h) + column;
@@ -65,51 +66,10 @@ void normalise_blocks(const at::Tensor& x_image, const PlaneNorm& norm,
 
 }  // namespace
 
-void Moments::merge(const Moments& other) {
-  if (other.count == 0) return;
-  if (count == 0) {
-    *this = other;  // its bits; the formula would lose them where squares overflow
-    return;
-  }
-  const double total = count + other.count;
-  const double distance = other.mean - mean;
-  mean += distance * (other.count / total);
-  m2 += other.m2 + distance * distance * (count * (other.count / total));
-  count = total;
-}
-
-std::vector<Moments> read_moments(const at::Tensor& row) {
-  const double* numbers = row.data_ptr<double>();
-  std::vector<Moments> moments(row.numel() / kNumbersPerCell);
-  for (Moments& cell : moments) {
-    cell = {numbers[0], numbers[1], numbers[2]};
-    numbers += kNumbersPerCell;
-  }
-  return moments;
-}
-
-void write_moments(std::span<const Moments> moments, const at::Tensor& row) {
-  double* numbers = row.data_ptr<double>();
-  for (const Moments& cell : moments) {
-    *numbers++ = cell.count;
-    *numbers++ = cell.mean;
-    *numbers++ = cell.m2;
-  }
-}
-
 namespace cpu {
 
-void combine_moments(const std::vector<at::Tensor>& rows, const at::Tensor& combined) {
-  std::vector<Moments> moments(combined.numel() / kNumbersPerCell);
-  for (const at::Tensor& row : rows) {
-    const std::vector<Moments> others = read_moments(row);
-    for (size_t cell = 0; cell < moments.size(); ++cell) moments[cell].merge(others[cell]);
-  }
-  write_moments(moments, combined);
-}
-
-void plane_moments(const at::Tensor& x, PlaneIndex index, std::span<Moments> moments) {
-  std::fill(moments.begin(), moments.end(), Moments{});
+void plane_moments(const at::Tensor& x, const at::Tensor& moments) {
+  const PlaneIndex cell(moments, x.size(1));
   const at::Tensor image = join_rows({read_rows(x)})[0];
   const PlaneBlocks blocks(image);
   std::vector<Moments> parts(blocks.total());
@@ -118,29 +78,31 @@ void plane_moments(const at::Tensor& x, PlaneIndex index, std::span<Moments> mom
     blocks.in_parallel(
         [&](int64_t block) { parts[block] = block_moments<T>(blocks, block, view); });
   });
+  std::vector<Moments> of_cells(moments.numel() / kNumbersPerCell);
   for (int64_t block = 0; block < blocks.total(); ++block)
-    moments[index(blocks.batch(block), blocks.channel(block))].merge(parts[block]);
+    of_cells[cell(blocks.batch(block), blocks.channel(block))].merge(parts[block]);
+  write_moments(of_cells, moments);
 }
 
 void normalise(const at::Tensor& x, const PlaneNorm& norm, const at::Tensor& added,
                const at::Tensor& y) {
   write_rows(y, [&](const at::Tensor& image) {
     const at::Tensor other = added.defined() ? read_rows(added) : at::Tensor();
+    const PlaneNumbers numbers(norm, x.size(1));
     on_numbers_of(x, [&]<class T>() {
       if (norm.activation == NormActivation::kRelu)
-        normalise_blocks<NormActivation::kRelu, T>(read_rows(x), norm, other, image);
+        normalise_blocks<NormActivation::kRelu, T>(read_rows(x), numbers, other, image);
       else if (norm.activation == NormActivation::kRelu6)
-        normalise_blocks<NormActivation::kRelu6, T>(read_rows(x), norm, other, image);
+        normalise_blocks<NormActivation::kRelu6, T>(read_rows(x), numbers, other, image);
       else
-        normalise_blocks<NormActivation::kNone, T>(read_rows(x), norm, other, image);
+        normalise_blocks<NormActivation::kNone, T>(read_rows(x), numbers, other, image);
     });
   });
 }
 
 }  // namespace cpu
 
-const NormKernels NormKernels::kCpu{.combine_moments = cpu::combine_moments,
-                                    .plane_moments = cpu::plane_moments,
+const NormKernels NormKernels::kCpu{.plane_moments = cpu::plane_moments,
                                     .normalise = cpu::normalise,
                                     .plane_gradient_sums = cpu::plane_gradient_sums,
                                     .normalise_gradient = cpu::normalise_gradient};

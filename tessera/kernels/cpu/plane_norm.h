@@ -3,6 +3,7 @@
 // gradient before it, for registers of numbers.
 
 #include <cmath>
+#include <vector>
 
 #include "tessera/kernels/cpu/tensor_numbers.h"
 #include "tessera/kernels/cpu/vector.h"
@@ -10,15 +11,44 @@
 
 namespace tessera {
 
+/// The place of a plane's number among those of samples x cells.
+struct PlaneIndex {
+  int64_t cells_of_sample = 0;  // 0: samples share them
+  int64_t channels_of_cell = 1;
+
+  /// Of tensors that begin with the axes samples x cells, for an image of so many channels.
+  PlaneIndex(const at::Tensor& table, int64_t channels)
+      : cells_of_sample(table.size(0) > 1 ? table.size(1) : 0),
+        channels_of_cell(channels / table.size(1)) {}
+
+  size_t operator()(int64_t n, int64_t c) const {
+    return static_cast<size_t>(n * cells_of_sample + c / channels_of_cell);
+  }
+};
+
+/// As float64; of all channels `otherwise` where there is no table.
+std::vector<double> numbers_of_channels(const at::Tensor& table, int64_t channels,
+                                        double otherwise);
+
+/// A PlaneNorm's numbers for the loops: float64, and a weight and a bias in any case.
+struct PlaneNumbers {
+  PlaneIndex cell;
+  const double *mean, *inverse_std;  // at the cell
+  std::vector<double> weight, bias;  // of the channels
+
+  PlaneNumbers(const PlaneNorm& norm, int64_t channels);
+};
+
 /// The numbers that the loops use for one plane, rounded to the tensors' type once.
 template <class T>
 struct Affine {
   T scale, shift;
 
-  Affine(const PlaneNorm& norm, size_t plane) {
-    const double exact_scale = norm.weight[plane] * norm.inverse_std[plane];
+  Affine(const PlaneNumbers& norm, int64_t n, int64_t c) {
+    const size_t cell = norm.cell(n, c), channel = static_cast<size_t>(c);
+    const double exact_scale = norm.weight[channel] * norm.inverse_std[cell];
     scale = static_cast<T>(exact_scale);
-    shift = static_cast<T>(norm.bias[plane] - norm.mean[plane] * exact_scale);
+    shift = static_cast<T>(norm.bias[channel] - norm.mean[cell] * exact_scale);
   }
 
   /// The values before what is added and the activation. Backward decides by them which elements a

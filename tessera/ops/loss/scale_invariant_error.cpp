@@ -1,10 +1,7 @@
 #include "tessera/ops/loss/scale_invariant_error.h"
 
-#include <algorithm>
-
 #include "tessera/base/error.h"
 #include "tessera/kernels/differences.h"
-#include "tessera/kernels/row_numbers.h"
 #include "tessera/ops/loss/pixel_loss.h"
 
 namespace tessera {
@@ -25,10 +22,10 @@ class ScaleInvariantError final : public PixelLoss {
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
     if (args.out_box.empty()) return;
-    std::vector<Moments> of_samples(args.types->output.batch());
-    std::ranges::copy(difference_moments(operands(args)),
-                      of_samples.begin() + args.out_box[0].begin);
-    write_moments(of_samples, args.piece_statistics);
+    const Range samples = args.out_box[0];
+    difference_moments(
+        operands(args),
+        cells_of_row(args.piece_statistics).narrow(0, samples.begin, samples.size()));
   }
 
   void combine_statistics(const std::vector<at::Tensor>& rows,
@@ -38,13 +35,9 @@ class ScaleInvariantError final : public PixelLoss {
 
   /// Leaves the loss, and each image's mean difference.
   void merge_statistics(MergeArgs& args) const override {
-    const std::vector<Moments> moments = read_moments(args.row);
-    const std::span<double> merged = row_numbers(args.merged);
-    merged[0] = 0;
-    for (size_t n = 0; n < moments.size(); ++n) {
-      merged[0] += moments[n].m2 / moments[n].count / static_cast<double>(moments.size());
-      merged[1 + n] = moments[n].mean;
-    }
+    const at::Tensor moments = cells_of_row(args.row);
+    args.merged[0].copy_((squares_in(moments) / counts_in(moments)).mean());
+    args.merged.narrow(0, 1, moments.size(0)).copy_(means_in(moments));
   }
 
   void forward(KernelArgs& args) const override {
@@ -57,8 +50,8 @@ class ScaleInvariantError final : public PixelLoss {
   /// 2 (d - mean d) / k of each image.
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const std::span<const double> means =
-        row_numbers(args.merged_statistics).subspan(1 + args.out_box[0].begin);
+    const Range samples = args.out_box[0];
+    const at::Tensor means = args.merged_statistics.narrow(0, 1 + samples.begin, samples.size());
     const Box whole = Box::whole(args.types->inputs[0].shape());
     const double factor = 2 * weight_.at(args.step) / static_cast<double>(whole.volume());
     centred_difference(operands(args), factor, means, args.grad_inputs[0].tensor);

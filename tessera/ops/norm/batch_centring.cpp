@@ -44,10 +44,9 @@ class BatchCentring final : public Op, public HasBatchParts {
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
     if (args.out_box.empty()) return;
-    std::vector<Moments> moments(args.types->output.channels());
-    at::Tensor x = args.inputs[0].view(args.out_box);
-    plane_moments(x.dim() > 2 ? x : x.unsqueeze(2), {}, moments);
-    write_moments(moments, args.piece_statistics);
+    const at::Tensor x = args.inputs[0].view(args.out_box);
+    plane_moments(x.dim() > 2 ? x : x.unsqueeze(2),
+                  cells_of_row(args.piece_statistics).unsqueeze(0));
   }
 
   void combine_statistics(const std::vector<at::Tensor>& rows,
@@ -56,9 +55,7 @@ class BatchCentring final : public Op, public HasBatchParts {
   }
 
   void merge_statistics(MergeArgs& args) const override {
-    const std::vector<Moments> moments = read_moments(args.row);
-    const std::span<double> means = row_numbers(args.merged);
-    for (size_t c = 0; c < moments.size(); ++c) means[c] = moments[c].mean;
+    args.merged.copy_(means_in(cells_of_row(args.row)));
   }
 
   void forward(KernelArgs& args) const override {

@@ -1,7 +1,5 @@
 #include "tessera/ops/norm/batch_norm.h"
 
-#include <cmath>
-
 #include "tessera/base/error.h"
 #include "tessera/geometry/split.h"
 #include "tessera/graph/script.h"
@@ -16,9 +14,9 @@ double count_per_channel(const Box& box) {
   return box.empty() ? 0 : static_cast<double>(box.volume() / box[1].size());
 }
 
-/// The channels of a piece in one half of its statistics. Channels that it does not hold are zero.
-std::span<double> part(std::span<double> channels, const Range& range) {
-  return channels.subspan(range.begin, range.size());
+/// The channels of a piece in one half of its statistics: one row, which all samples share.
+at::Tensor part(const at::Tensor& channels, const Range& range) {
+  return entries(channels, range).unsqueeze(0);
 }
 
 class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public HasBatchParts {
@@ -62,11 +60,8 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
     if (args.out_box.empty()) return;
-    const Range channels = args.out_box[1];
-    std::vector<Moments> moments(channels.size());
-    plane_moments(args.inputs[0].view(args.out_box), {}, moments);
-    write_moments(moments, args.piece_statistics.narrow(0, kNumbersPerCell * channels.begin,
-                                                        kNumbersPerCell * channels.size()));
+    plane_moments(args.inputs[0].view(args.out_box),
+                  part(cells_of_row(args.piece_statistics), args.out_box[1]));
   }
 
   void combine_statistics(const std::vector<at::Tensor>& rows,
@@ -82,15 +77,9 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
   /// Uses mean and unbiased variance of the whole batch, even where micro-batches have their own.
   void update_buffers(UpdateArgs& args) const override {
     if (!options_.running) return;
-    const std::vector<Moments> moments = moments_of_batch(args);
-    const at::Tensor mean = at::empty({std::ssize(moments)}, at::kDouble);
-    const at::Tensor unbiased = at::empty({std::ssize(moments)}, at::kDouble);
-    for (size_t c = 0; c < moments.size(); ++c) {
-      row_numbers(mean)[c] = moments[c].mean;
-      row_numbers(unbiased)[c] = moments[c].m2 / (moments[c].count - 1);
-    }
-    update_running(args.buffers[0], mean, options_.momentum);
-    update_running(args.buffers[1], unbiased, options_.momentum);
+    const at::Tensor moments = moments_of_batch(args);
+    update_running(args.buffers[0], means_in(moments), options_.momentum);
+    update_running(args.buffers[1], unbiased_variances(moments), options_.momentum);
   }
 
   void forward(KernelArgs& args) const override {
@@ -106,17 +95,14 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !wants_grad_x(args)) return;
     const PlaneNorm norm = plane_norm(args);
-    const size_t channels = norm.mean.size();
-    std::vector<double> mean_dxhat(channels), mean_dxhat_xhat(channels);
+    at::Tensor mean_dxhat, mean_dxhat_xhat;
     if (uses_batch()) {
-      const double count = count_of_part(args);
-      const std::span<double> dy = part(first_half(args.merged_grad_statistics), args.out_box[1]);
-      const std::span<double> dy_xhat =
-          part(second_half(args.merged_grad_statistics), args.out_box[1]);
-      for (size_t c = 0; c < channels; ++c) {
-        mean_dxhat[c] = norm.weight[c] * dy[c] / count;
-        mean_dxhat_xhat[c] = norm.weight[c] * dy_xhat[c] / count;
-      }
+      const auto mean_of = [&](const at::Tensor& sums) {
+        const at::Tensor mean = part(sums, args.out_box[1]) / count_of_part(args);
+        return norm.weight.defined() ? mean * norm.weight : mean;
+      };
+      mean_dxhat = mean_of(first_half(args.merged_grad_statistics));
+      mean_dxhat_xhat = mean_of(second_half(args.merged_grad_statistics));
     }
     normalise_gradient(args.inputs[0].view(args.out_box), kept_output(args),
                        args.grad_output.view(args.out_box), norm, mean_dxhat, mean_dxhat_xhat,
@@ -128,7 +114,7 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
     const int64_t channels = args.types->output.channels();
     at::Tensor sums = args.piece_grad_statistics;
     if (!sums.defined()) {  // running statistics: no phase before this one needed them
-      sums = at::empty({2 * channels}, at::kDouble);
+      sums = at::empty({2 * channels}, args.grad_parameters[0].options().dtype(at::kDouble));
       sum_gradients(args, sums);
     }
     const at::Tensor &grad_weight = args.grad_parameters[0], &grad_bias = args.grad_parameters[1];
@@ -224,22 +210,17 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
   PlaneNorm plane_norm(const KernelArgs& args) const {
     const Range channels = args.out_box[1];
     PlaneNorm norm;
+    norm.weight = entries(tensor_or_none(args.parameters, 0), channels);
+    norm.bias = entries(tensor_or_none(args.parameters, 1), channels);
     norm.activation = tail().activation;
-    if (options_.affine) {
-      norm.weight = entries(args.parameters[0], channels);
-      norm.bias = entries(args.parameters[1], channels);
-    } else {
-      norm.weight.assign(channels.size(), 1);
-      norm.bias.assign(channels.size(), 0);
-    }
     if (uses_batch()) {
-      const int64_t all = args.types->output.channels();
-      norm.mean = entries(args.merged_statistics, channels);
-      norm.inverse_std = entries(args.merged_statistics, channels.shifted(all));
+      norm.mean = part(first_half(args.merged_statistics), channels);
+      norm.inverse_std = part(second_half(args.merged_statistics), channels);
     } else {
-      norm.mean = entries(args.buffers[0], channels);
-      norm.inverse_std = entries(args.buffers[1], channels);
-      for (double& value : norm.inverse_std) value = 1 / std::sqrt(value + options_.epsilon);
+      norm.mean = part(args.buffers[0], channels).to(at::kDouble);
+      norm.inverse_std = (part(args.buffers[1], channels).to(at::kDouble) + options_.epsilon)
+                             .sqrt_()
+                             .reciprocal_();
     }
     return norm;
   }

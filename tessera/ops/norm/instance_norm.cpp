@@ -68,19 +68,10 @@ class InstanceNorm final : public SampleNorm, public HasRunningStatistics {
   int64_t num_groups(int64_t channels) const override { return channels; }
 
   /// Means over the batch of the instances' means and unbiased variances.
-  void track(const std::vector<Moments>& moments, UpdateArgs& args) const override {
+  void track(const at::Tensor& moments, UpdateArgs& args) const override {
     if (!options_.track_running) return;
-    const int64_t batch = args.types->output.batch(), channels = args.types->output.channels();
-    const at::Tensor means = at::zeros({channels}, at::kDouble);
-    const at::Tensor variances = at::zeros({channels}, at::kDouble);
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t c = 0; c < channels; ++c) {
-        const Moments& of_instance = moments[n * channels + c];
-        row_numbers(means)[c] += of_instance.mean;
-        row_numbers(variances)[c] += of_instance.m2 / (of_instance.count - 1);
-      }
-    update_running(args.buffers[0], means.div_(batch), options_.momentum);
-    update_running(args.buffers[1], variances.div_(batch), options_.momentum);
+    update_running(args.buffers[0], means_in(moments).mean(0), options_.momentum);
+    update_running(args.buffers[1], unbiased_variances(moments).mean(0), options_.momentum);
   }
 
   InstanceNormOptions options_;

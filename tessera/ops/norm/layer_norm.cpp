@@ -55,12 +55,10 @@ class ChannelLayerNorm final : public Op {
 
   void weight_gradient(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    std::vector<double> sums = pixel_weight_gradients(
+    const at::Tensor sums = pixel_weight_gradients(
         args.inputs[0].view(args.out_box), args.grad_output.view(args.out_box), pixel_norm(args));
-    const int64_t channels = args.types->output.channels();
-    const at::Tensor both = at::from_blob(sums.data(), {2, channels}, at::kDouble);
     for (int i = 0; i < 2; ++i)
-      args.grad_parameters[i].add_(both[i].to(args.grad_parameters[i].scalar_type()));
+      args.grad_parameters[i].add_(sums[i].to(args.grad_parameters[i].scalar_type()));
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {
@@ -77,11 +75,8 @@ class ChannelLayerNorm final : public Op {
     TESSERA_CHECK(args.out_box[1] == channels,
                   "piece {} does not have all {} channels of its pixels", to_string(args.out_box),
                   channels.size());
-    if (options_.affine)
-      return {options_.epsilon, entries(args.parameters[0], channels),
-              entries(args.parameters[1], channels)};
-    return {options_.epsilon, std::vector<double>(channels.size(), 1),
-            std::vector<double>(channels.size(), 0)};
+    return {options_.epsilon, tensor_or_none(args.parameters, 0),
+            tensor_or_none(args.parameters, 1)};
   }
 
   LayerNormOptions options_;

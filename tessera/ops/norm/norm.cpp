@@ -1,7 +1,5 @@
 #include "tessera/ops/norm/norm.h"
 
-#include <cmath>
-
 #include "tessera/base/error.h"
 
 namespace tessera {
@@ -21,18 +19,21 @@ void update_running(const at::Tensor& running, const at::Tensor& now, double mom
 }
 
 void leave_mean_and_inverse_std(MergeArgs& args, double epsilon) {
-  const std::vector<Moments> moments = read_moments(args.row);
-  for (size_t cell = 0; cell < moments.size(); ++cell) {
-    first_half(args.merged)[cell] = moments[cell].mean;
-    second_half(args.merged)[cell] =
-        1 / std::sqrt(moments[cell].m2 / moments[cell].count + epsilon);
-  }
+  const at::Tensor moments = cells_of_row(args.row);
+  first_half(args.merged).copy_(means_in(moments));
+  at::Tensor inverse_std = second_half(args.merged);
+  at::div_out(inverse_std, squares_in(moments), counts_in(moments));
+  inverse_std.add_(epsilon).sqrt_().reciprocal_();
 }
 
-std::vector<Moments> moments_of_batch(const UpdateArgs& args) {
+at::Tensor moments_of_batch(const UpdateArgs& args) {
   const at::Tensor combined = at::empty_like(args.rows[0]);
   combine_moments(args.rows, combined);
-  return read_moments(combined);
+  return cells_of_row(combined);
+}
+
+at::Tensor unbiased_variances(const at::Tensor& moments) {
+  return squares_in(moments) / (counts_in(moments) - 1);
 }
 
 void check_norm_input(const ValueType& input, double epsilon) {
@@ -93,19 +94,16 @@ at::Tensor with_one_spatial_axis(const at::Tensor& image) {
   return image.dim() > 3 ? image.flatten(2) : image;
 }
 
-std::vector<double> entries(const at::Tensor& vector, const Range& range) {
-  const at::Tensor part = vector.narrow(0, range.begin, range.size()).to(at::kDouble).contiguous();
-  const std::span<double> numbers = row_numbers(part);
-  return {numbers.begin(), numbers.end()};
+at::Tensor entries(const at::Tensor& vector, const Range& range) {
+  return vector.defined() ? vector.narrow(0, range.begin, range.size()) : at::Tensor();
 }
 
-std::span<double> first_half(const at::Tensor& statistics) {
-  return row_numbers(statistics).first(static_cast<size_t>(statistics.numel() / 2));
+at::Tensor first_half(const at::Tensor& statistics) {
+  return statistics.narrow(0, 0, statistics.numel() / 2);
 }
 
-std::span<double> second_half(const at::Tensor& statistics) {
-  const size_t half = static_cast<size_t>(statistics.numel() / 2);
-  return row_numbers(statistics).subspan(half, half);
+at::Tensor second_half(const at::Tensor& statistics) {
+  return statistics.narrow(0, statistics.numel() / 2, statistics.numel() / 2);
 }
 
 }  // namespace tessera

@@ -6,13 +6,11 @@
 #include <ATen/ATen.h>
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/graph/graph.h"
 #include "tessera/kernels/norm.h"
-#include "tessera/kernels/row_numbers.h"
 
 namespace tessera {
 
@@ -58,8 +56,11 @@ void update_running(const at::Tensor& running, const at::Tensor& now, double mom
 /// moments.
 void leave_mean_and_inverse_std(MergeArgs& args, double epsilon);
 
-/// The moments of each cell over all micro-batches, from their rows.
-std::vector<Moments> moments_of_batch(const UpdateArgs& args);
+/// The moments of each cell over all micro-batches, cells x 3, from their rows.
+at::Tensor moments_of_batch(const UpdateArgs& args);
+
+/// Σ (x - mean)² / (count - 1) of each cell.
+at::Tensor unbiased_variances(const at::Tensor& moments);
 
 /// Throws InvalidInput unless the input is batch x channels x space in real numbers and epsilon is
 /// not negative.
@@ -94,11 +95,11 @@ at::Tensor tensor_or_none(const std::vector<at::Tensor>& tensors, size_t index);
 /// channels-last, which three axes cannot.
 at::Tensor with_one_spatial_axis(const at::Tensor& image);
 
-/// The entries of `range` in a vector, as float64.
-std::vector<double> entries(const at::Tensor& vector, const Range& range);
+/// The entries of `range` in a vector: a view, which may be undefined.
+at::Tensor entries(const at::Tensor& vector, const Range& range);
 
 /// Two numbers for each of several things: all first numbers, then all second ones.
-std::span<double> first_half(const at::Tensor& statistics);
-std::span<double> second_half(const at::Tensor& statistics);
+at::Tensor first_half(const at::Tensor& statistics);
+at::Tensor second_half(const at::Tensor& statistics);
 
 }  // namespace tessera

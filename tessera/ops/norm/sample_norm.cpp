@@ -1,5 +1,6 @@
 #include "tessera/ops/norm/sample_norm.h"
 
+#include "tessera/base/error.h"
 #include "tessera/kernels/scratch.h"
 #include "tessera/ops/norm/norm.h"
 
@@ -24,15 +25,15 @@ struct SampleNorm::Cells {
 
   int64_t total() const { return samples * groups; }
   double count() const { return static_cast<double>(channels_per_group * pixels); }
-  int64_t of_plane(int64_t n, int64_t c) const { return n * groups + c / channels_per_group; }
 
-  /// Calls visit(plane, cell, channel) for the planes of a box that is not empty, in the order of
-  /// the arrays of a PlaneNorm with an entry for each of them.
-  template <class Visit>
-  void for_planes(const Box& box, const Visit& visit) const {
-    size_t plane = 0;
-    for (int64_t n = box[0].begin; n < box[0].end; ++n)
-      for (int64_t c = box[1].begin; c < box[1].end; ++c, ++plane) visit(plane, of_plane(n, c), c);
+  /// Of numbers of all cells, those of a box that is not empty: its samples x its groups. More axes
+  /// may follow.
+  at::Tensor of_box(const at::Tensor& numbers, const Box& box) const {
+    TESSERA_CHECK(box[1].begin % channels_per_group == 0 && box[1].end % channels_per_group == 0,
+                  "piece {} cuts groups of {} channels", to_string(box), channels_per_group);
+    return numbers.unflatten(0, at::IntArrayRef{samples, groups})
+        .narrow(0, box[0].begin, box[0].size())
+        .narrow(1, box[1].begin / channels_per_group, box[1].size() / channels_per_group);
   }
 };
 
@@ -65,13 +66,8 @@ void SampleNorm::piece_statistics(KernelArgs& args) const {
   args.piece_statistics.zero_();
   const Box& box = args.out_box;
   if (box.empty()) return;
-  std::vector<Moments> planes(box[0].size() * box[1].size());
-  plane_moments(args.inputs[0].view(box), {box[1].size()}, planes);
   const Cells cells = cells_of(args.types->output);
-  std::vector<Moments> moments(cells.total());
-  cells.for_planes(
-      box, [&](size_t plane, int64_t cell, int64_t) { moments[cell].merge(planes[plane]); });
-  write_moments(moments, args.piece_statistics);
+  plane_moments(args.inputs[0].view(box), cells.of_box(cells_of_row(args.piece_statistics), box));
 }
 
 void SampleNorm::combine_statistics(const std::vector<at::Tensor>& rows,
@@ -84,31 +80,27 @@ void SampleNorm::merge_statistics(MergeArgs& args) const {
   leave_mean_and_inverse_std(args, epsilon_);
 }
 
-void SampleNorm::update_buffers(UpdateArgs& args) const { track(moments_of_batch(args), args); }
+void SampleNorm::update_buffers(UpdateArgs& args) const {
+  const Cells cells = cells_of(args.types->output);
+  track(moments_of_batch(args).view({cells.samples, cells.groups, kNumbersPerCell}), args);
+}
 
-/// Weight 1 and bias 0 where each element has its own.
+/// Without weight and bias where each element has its own.
 PlaneNorm SampleNorm::plane_norm(const KernelArgs& args) const {
   const Box& box = args.out_box;
-  const size_t planes = static_cast<size_t>(box[0].size() * box[1].size());
-  PlaneNorm norm{{box[1].size()},
-                 std::vector<double>(planes),
-                 std::vector<double>(planes),
-                 std::vector<double>(planes, 1),
-                 std::vector<double>(planes, 0),
-                 tail().activation};
-  std::vector<double> weight, bias;
-  if (affine_ == Affine::kChannel) {
-    weight = entries(args.parameters[0], box[1]);
-    bias = entries(args.parameters[1], box[1]);
-  }
   const Cells cells = cells_of(args.types->output);
-  cells.for_planes(box, [&](size_t plane, int64_t cell, int64_t channel) {
-    norm.mean[plane] = first_half(args.merged_statistics)[cell];
-    norm.inverse_std[plane] = second_half(args.merged_statistics)[cell];
-    if (affine_ != Affine::kChannel) return;
-    norm.weight[plane] = weight[channel - box[1].begin];
-    norm.bias[plane] = bias[channel - box[1].begin];
-  });
+  const auto of_box = [&](const at::Tensor& numbers) {
+    return cells.of_box(numbers, box).contiguous();
+  };
+  PlaneNorm norm{of_box(first_half(args.merged_statistics)),
+                 of_box(second_half(args.merged_statistics)),
+                 {},
+                 {},
+                 tail().activation};
+  if (affine_ == Affine::kChannel) {
+    norm.weight = entries(args.parameters[0], box[1]);
+    norm.bias = entries(args.parameters[1], box[1]);
+  }
   return norm;
 }
 
@@ -133,21 +125,23 @@ at::Tensor SampleNorm::gradient_after_norm(const KernelArgs& args) const {
 void SampleNorm::sum_gradients(const KernelArgs& args, const at::Tensor& sums) const {
   sums.zero_();
   if (args.out_box.empty()) return;
+  const Box& box = args.out_box;
   const PlaneNorm norm = plane_norm(args);
-  std::vector<double> dy(norm.mean.size()), dy_xhat(norm.mean.size());
-  plane_gradient_sums(args.inputs[0].view(args.out_box), kept_output(args),
-                      gradient_after_norm(args), norm, dy, dy_xhat);
+  const at::Tensor of_planes =
+      at::empty({2, box[0].size(), box[1].size()}, sums.options());  // dy, then dy * xhat
+  plane_gradient_sums(args.inputs[0].view(box), kept_output(args), gradient_after_norm(args), norm,
+                      of_planes[0], of_planes[1]);
   const Cells cells = cells_of(args.types->output);
-  const std::span<double> of_cells = row_numbers(sums);
-  const std::span<double> of_channels = of_cells.subspan(2 * cells.total());
+  const at::Tensor of_gradient = norm.weight.defined() ? of_planes * norm.weight : of_planes;
   const int64_t channels = args.types->output.channels();
-  cells.for_planes(args.out_box, [&](size_t plane, int64_t cell, int64_t channel) {
-    of_cells[cell] += norm.weight[plane] * dy[plane];
-    of_cells[cells.total() + cell] += norm.weight[plane] * dy_xhat[plane];
-    if (affine_ != Affine::kChannel) return;
-    of_channels[channel] += dy[plane];
-    of_channels[channels + channel] += dy_xhat[plane];
-  });
+  for (int64_t which = 0; which < 2; ++which) {
+    const at::Tensor of_cells = sums.narrow(0, which * cells.total(), cells.total());
+    cells.of_box(of_cells, box)
+        .copy_(of_gradient[which].unflatten(1, {-1, cells.channels_per_group}).sum(2));
+    if (affine_ != Affine::kChannel) continue;
+    const at::Tensor of_channels = sums.narrow(0, 2 * cells.total() + which * channels, channels);
+    entries(of_channels, box[1]).copy_(of_planes[which].sum(0));
+  }
 }
 
 void SampleNorm::piece_grad_statistics(KernelArgs& args) const {
@@ -156,16 +150,14 @@ void SampleNorm::piece_grad_statistics(KernelArgs& args) const {
 
 void SampleNorm::input_gradient(KernelArgs& args) const {
   if (args.out_box.empty() || !wants_grad_x(args)) return;
-  const PlaneNorm norm = plane_norm(args);
-  std::vector<double> mean_dxhat(norm.mean.size()), mean_dxhat_xhat(norm.mean.size());
   const Cells cells = cells_of(args.types->output);
-  const std::span<double> sums = row_numbers(args.merged_grad_statistics);
-  cells.for_planes(args.out_box, [&](size_t plane, int64_t cell, int64_t) {
-    mean_dxhat[plane] = sums[cell] / cells.count();
-    mean_dxhat_xhat[plane] = sums[cells.total() + cell] / cells.count();
-  });
+  const auto means = [&](int64_t which) {
+    const at::Tensor sums =
+        args.merged_grad_statistics.narrow(0, which * cells.total(), cells.total());
+    return (cells.of_box(sums, args.out_box) / cells.count()).contiguous();
+  };
   normalise_gradient(args.inputs[0].view(args.out_box), kept_output(args),
-                     gradient_after_norm(args), norm, mean_dxhat, mean_dxhat_xhat,
+                     gradient_after_norm(args), plane_norm(args), means(0), means(1),
                      args.grad_inputs[0].view(args.out_box), grad_added(args));
 }
 
@@ -174,7 +166,8 @@ void SampleNorm::weight_gradient(KernelArgs& args) const {
   if (affine_ == Affine::kElement) return add_element_gradients(args);
   at::Tensor sums = args.piece_grad_statistics;
   if (!sums.defined()) {
-    sums = at::empty({backward_statistics(*args.types)}, at::kDouble);
+    sums = at::empty({backward_statistics(*args.types)},
+                     args.grad_parameters[0].options().dtype(at::kDouble));
     sum_gradients(args, sums);
   }
   const int64_t channels = args.types->output.channels();

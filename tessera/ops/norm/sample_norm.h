@@ -60,9 +60,9 @@ class SampleNorm : public PlaneNormOp {
   /// Divides the number of channels.
   virtual int64_t num_groups(int64_t channels) const = 0;
 
-  /// Gets the moments of all samples and groups, those of group g of sample n at n * groups + g, to
-  /// update running statistics from.
-  virtual void track(const std::vector<Moments>&, UpdateArgs&) const {}
+  /// Gets the moments of all samples and groups, samples x groups x 3, to update running statistics
+  /// from.
+  virtual void track(const at::Tensor&, UpdateArgs&) const {}
 
  private:
   struct Cells;

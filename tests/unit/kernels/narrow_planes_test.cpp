@@ -37,9 +37,10 @@ void expect_rounded(const Both& images, const char* what) {
 PlaneNorm draw_norm(Draw& draw, int64_t channels, NormActivation activation) {
   PlaneNorm norm;
   norm.activation = activation;
-  for (auto* numbers : {&norm.mean, &norm.inverse_std, &norm.weight, &norm.bias})
-    for (int64_t c = 0; c < channels; ++c)
-      numbers->push_back(draw.uniform({1}, 0.5, 1.5).item<double>());
+  for (at::Tensor* numbers : {&norm.mean, &norm.inverse_std})
+    *numbers = draw.uniform({1, channels}, 0.5, 1.5).to(at::kDouble);
+  for (at::Tensor* numbers : {&norm.weight, &norm.bias})
+    *numbers = draw.uniform({channels}, 0.5, 1.5);
   return norm;
 }
 
@@ -55,14 +56,11 @@ class NarrowPlanes : public testing::TestWithParam<uint64_t> {
 
 TEST_P(NarrowPlanes, Moments) {
   const Both x = draw_both(draw_, shape_);
-  std::vector<Moments> narrow(shape_[1]), wide(shape_[1]);
-  plane_moments(x.narrow, {}, narrow);
-  plane_moments(x.wide, {}, wide);
-  for (int64_t c = 0; c < shape_[1]; ++c) {
-    EXPECT_EQ(narrow[c].count, wide[c].count);
-    EXPECT_EQ(narrow[c].mean, wide[c].mean);
-    EXPECT_EQ(narrow[c].m2, wide[c].m2);
-  }
+  const at::Tensor narrow = at::empty({1, shape_[1], kNumbersPerCell}, at::kDouble);
+  const at::Tensor wide = at::empty_like(narrow);
+  plane_moments(x.narrow, narrow);
+  plane_moments(x.wide, wide);
+  EXPECT_TRUE(narrow.equal(wide));
 }
 
 TEST_P(NarrowPlanes, NormalisationEachWay) {
@@ -80,14 +78,14 @@ TEST_P(NarrowPlanes, NormalisationEachWay) {
 
       const bool by_output = adds && activation == NormActivation::kRelu;
       const Both kept = by_output ? with_wide(y.narrow) : Both{};
-      std::vector<double> sums(channels), weighted(channels), wide_sums(channels),
-          wide_weighted(channels);
-      plane_gradient_sums(x.narrow, kept.narrow, dy.narrow, norm, sums, weighted);
-      plane_gradient_sums(x.wide, kept.wide, dy.wide, norm, wide_sums, wide_weighted);
-      EXPECT_EQ(sums, wide_sums);
-      EXPECT_EQ(weighted, wide_weighted);
+      const at::Tensor sums = at::empty({2, 1, channels}, at::kDouble);
+      const at::Tensor wide_sums = at::empty_like(sums);
+      plane_gradient_sums(x.narrow, kept.narrow, dy.narrow, norm, sums[0], sums[1]);
+      plane_gradient_sums(x.wide, kept.wide, dy.wide, norm, wide_sums[0], wide_sums[1]);
+      EXPECT_TRUE(sums.equal(wide_sums));
 
-      const std::vector<double> mean_dxhat(channels, 0.25), mean_dxhat_xhat(channels, -0.5);
+      const at::Tensor mean_dxhat = at::full({1, channels}, 0.25, at::kDouble);
+      const at::Tensor mean_dxhat_xhat = at::full({1, channels}, -0.5, at::kDouble);
       normalise_gradient(x.narrow, kept.narrow, dy.narrow, norm, mean_dxhat, mean_dxhat_xhat,
                          dx.narrow, grad_added.narrow);
       normalise_gradient(x.wide, kept.wide, dy.wide, norm, mean_dxhat, mean_dxhat_xhat, dx.wide,

@@ -206,16 +206,14 @@ TEST(BatchNorm, KeepsVarianceBesideLargeMean) {
 TEST(BatchNorm, StatisticsDoNotDependOnThreads) {
   const at::Tensor x = at::rand({2, 3, 200, 130});
   const int threads = at::get_num_threads();
-  std::vector<Moments> one(3), many(3);
+  const at::Tensor one = at::empty({1, 3, kNumbersPerCell}, at::kDouble);
+  const at::Tensor many = at::empty_like(one);
   at::set_num_threads(1);
-  plane_moments(x, {}, one);
+  plane_moments(x, one);
   at::set_num_threads(4);
-  plane_moments(x, {}, many);
+  plane_moments(x, many);
   at::set_num_threads(threads);
-  for (int c = 0; c < 3; ++c) {
-    EXPECT_EQ(one[c].mean, many[c].mean);
-    EXPECT_EQ(one[c].m2, many[c].m2);
-  }
+  EXPECT_TRUE(one.equal(many));
 }
 
 /// Pieces of very different sizes, far from zero and from each other.
@@ -225,28 +223,26 @@ TEST(BatchNorm, CombinesMomentsOfAnyCounts) {
   std::vector<at::Tensor> pieces, rows;
   for (size_t i = 0; i < sizes.size(); ++i) {
     pieces.push_back(at::rand({1, 2, sizes[i]}, at::kDouble) + 1e4 * static_cast<double>(i));
-    std::vector<Moments> moments(2);
-    plane_moments(pieces.back(), {}, moments);
     rows.push_back(at::empty({2 * kNumbersPerCell}, at::kDouble));
-    write_moments(moments, rows.back());
+    plane_moments(pieces.back(), cells_of_row(rows.back()).unsqueeze(0));
   }
   const at::Tensor middle = at::empty_like(rows[0]), combined = at::empty_like(rows[0]);
   combine_moments({rows[1], rows[2], rows[3]}, middle);
   combine_moments({rows[0], middle, rows[4]}, combined);
   const at::Tensor whole = at::cat(pieces, 2);
-  const std::vector<Moments> moments = read_moments(combined);
+  const at::Tensor cells = cells_of_row(combined);
+  const auto moments = cells.accessor<double, 2>();
   for (int64_t c = 0; c < 2; ++c) {
-    EXPECT_EQ(moments[c].count, 351);
-    EXPECT_NEAR(moments[c].mean, whole[0][c].mean().item<double>(), 1e-9);
+    EXPECT_EQ(moments[c][0], 351);
+    EXPECT_NEAR(moments[c][1], whole[0][c].mean().item<double>(), 1e-9);
     const double m2 = whole[0][c].var(/*unbiased=*/false).item<double>() * 351;
-    EXPECT_NEAR(moments[c].m2 / m2, 1, 1e-12);
+    EXPECT_NEAR(moments[c][2] / m2, 1, 1e-12);
   }
 }
 
 TEST(BatchNorm, RowsOfNothingAreNothing) {
-  const std::vector<Moments> moments{{3, 0.1, 0.7}, {0, 0, 0}, {1, 1e200, 0}, {2, -0.0, 0.3}};
-  const at::Tensor row = at::empty({4 * kNumbersPerCell}, at::kDouble);
-  write_moments(moments, row);
+  const at::Tensor row =
+      at::tensor({3.0, 0.1, 0.7, 0.0, 0.0, 0.0, 1.0, 1e200, 0.0, 2.0, -0.0, 0.3}, at::kDouble);
   const at::Tensor zeros = at::zeros_like(row), combined = at::empty_like(row);
   combine_moments({zeros, row, zeros}, combined);
   EXPECT_TRUE(at::equal(combined.view(at::kLong), row.view(at::kLong))) << combined;
