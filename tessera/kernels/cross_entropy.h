@@ -24,13 +24,14 @@ struct CrossEntropyTerms {
 };
 
 struct CrossEntropyKernels {
-  /// The sum of the terms of all pixels that count, in an order that does not depend on the number
-  /// of threads. `logits` is batch x classes x space, `labels` batch x space: views of any strides,
-  /// labels that count in [0, classes).
-  double (*cross_entropy_sum)(const CrossEntropyTerms& terms, const at::Tensor& logits,
-                              const at::Tensor& labels);
-  /// Stores the gradient of factor * cross_entropy_sum(), zeros where a pixel does not count.
-  void (*cross_entropy_gradient)(const CrossEntropyTerms& terms, double factor,
+  /// The sum of the terms of all pixels that count, a float64 scalar, in an order that does not
+  /// depend on the number of threads. `logits` is batch x classes x space, `labels` batch x space:
+  /// views of any strides, labels that count in [0, classes).
+  at::Tensor (*cross_entropy_sum)(const CrossEntropyTerms& terms, const at::Tensor& logits,
+                                  const at::Tensor& labels);
+  /// Stores the gradient of factor * cross_entropy_sum(), zeros where a pixel does not count; the
+  /// factor is a float64 scalar.
+  void (*cross_entropy_gradient)(const CrossEntropyTerms& terms, const at::Tensor& factor,
                                  const at::Tensor& logits, const at::Tensor& labels,
                                  const at::Tensor& gradient);
 

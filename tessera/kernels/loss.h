@@ -3,8 +3,11 @@
 // targets that are labels or real numbers. Sums are taken in float64, in an order that does not
 // depend on the number of threads; views have any strides, and at least one element.
 //
+// Sums, and the factors of gradients, are float64 scalars on the device of the prediction, so that
+// nothing has to wait for them.
+//
 // Example, the sum of squared errors:
-//   const double sum = loss_sum({.form = ElementLoss::Form::kSquared}, {prediction, target});
+//   const at::Tensor sum = loss_sum({.form = ElementLoss::Form::kSquared}, {prediction, target});
 //   loss_gradient({.form = ElementLoss::Form::kSquared}, 1 / count, {prediction, target}, dx);
 
 #include <ATen/ATen.h>
@@ -41,10 +44,10 @@ struct ElementLoss {
 };
 
 struct LossKernels {
-  double (*loss_sum)(const ElementLoss& loss, const LossOperands& operands);
+  at::Tensor (*loss_sum)(const ElementLoss& loss, const LossOperands& operands);
   /// Stores the gradient of factor * loss_sum(), 0 where a pixel does not count.
-  void (*loss_gradient)(const ElementLoss& loss, double factor, const LossOperands& operands,
-                        const at::Tensor& gradient);
+  void (*loss_gradient)(const ElementLoss& loss, const at::Tensor& factor,
+                        const LossOperands& operands, const at::Tensor& gradient);
 
   static const LossKernels kCpu;
 };

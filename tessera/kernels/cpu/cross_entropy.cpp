@@ -172,8 +172,8 @@ void in_class_tiles(const at::Tensor& logits, const Body& body) {
 
 namespace cpu {
 
-double cross_entropy_sum(const CrossEntropyTerms& terms, const at::Tensor& logits,
-                         const at::Tensor& labels) {
+at::Tensor cross_entropy_sum(const CrossEntropyTerms& terms, const at::Tensor& logits,
+                             const at::Tensor& labels) {
   const PixelTerms of_pixel(terms, logits.size(1));
   const PixelView<const int64_t> targets(label_image(labels));
   // Sums of rows, added in their order.
@@ -186,11 +186,13 @@ double cross_entropy_sum(const CrossEntropyTerms& terms, const at::Tensor& logit
           x.tile(place), targets.tile(place), logits.size(1), place.size, of_pixel);
     });
   });
-  return std::accumulate(row_sums.begin(), row_sums.end(), 0.0);
+  return at::scalar_tensor(std::accumulate(row_sums.begin(), row_sums.end(), 0.0), at::kDouble);
 }
 
-void cross_entropy_gradient(const CrossEntropyTerms& terms, double factor, const at::Tensor& logits,
-                            const at::Tensor& labels, const at::Tensor& gradient) {
+void cross_entropy_gradient(const CrossEntropyTerms& terms, const at::Tensor& factor_tensor,
+                            const at::Tensor& logits, const at::Tensor& labels,
+                            const at::Tensor& gradient) {
+  const double factor = factor_tensor.item<double>();
   const PixelTerms of_pixel(terms, logits.size(1));
   const PixelView<const int64_t> targets(label_image(labels));
   AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "cross_entropy", [&] {

@@ -53,12 +53,7 @@ void set_softmax_focal_gradients(const ElementLoss& loss, LossTile& tile) {
                      });
 }
 
-}  // namespace
-
-namespace cpu {
-
-double loss_sum(const ElementLoss& loss, const LossOperands& operands) {
-  const PieceTiles tiles(operands);
+double sum_of(const ElementLoss& loss, const PieceTiles& tiles) {
   if (loss.form == ElementLoss::Form::kSoftmaxFocal)
     return tiles.sum([&](LossTile& tile) { return softmax_focal_sum(loss, tile); });
   return with_error(loss, [&](const auto& error) {
@@ -69,9 +64,18 @@ double loss_sum(const ElementLoss& loss, const LossOperands& operands) {
   });
 }
 
-void loss_gradient(const ElementLoss& loss, double factor, const LossOperands& operands,
-                   const at::Tensor& gradient) {
+}  // namespace
+
+namespace cpu {
+
+at::Tensor loss_sum(const ElementLoss& loss, const LossOperands& operands) {
+  return at::scalar_tensor(sum_of(loss, PieceTiles(operands)), at::kDouble);
+}
+
+void loss_gradient(const ElementLoss& loss, const at::Tensor& factor_tensor,
+                   const LossOperands& operands, const at::Tensor& gradient) {
   const PieceTiles tiles(operands);
+  const double factor = factor_tensor.item<double>();
   if (loss.form == ElementLoss::Form::kSoftmaxFocal)
     return tiles.store_gradients(gradient, factor,
                                  [&](LossTile& tile) { set_softmax_focal_gradients(loss, tile); });

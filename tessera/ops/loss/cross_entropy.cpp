@@ -35,15 +35,15 @@ class CrossEntropy : public PixelLoss {
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
     const LossOperands piece = operands(args);
-    const double sum = cross_entropy_sum(terms_, piece.scores, piece.target);
-    args.loss.add_(weight() * sum / args.merged_statistics[0].item<double>());
+    const at::Tensor sum = cross_entropy_sum(terms_, piece.scores, piece.target);
+    args.loss.add_(sum * weight() / args.merged_statistics[0]);
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
     const LossOperands piece = operands(args);
-    cross_entropy_gradient(terms_, weight() / args.merged_statistics[0].item<double>(),
-                           piece.scores, piece.target, args.grad_inputs[0].tensor);
+    cross_entropy_gradient(terms_, weight() / args.merged_statistics[0], piece.scores, piece.target,
+                           args.grad_inputs[0].tensor);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

@@ -39,52 +39,36 @@ class Dice : public PixelLoss {
     if (args.out_box.empty()) return;
     if (has_labels(*args.types)) sum_over_labels(args);  // checks them
     const at::Tensor overlaps = dice_overlaps(terms(), operands(args));
-    const auto of_samples = overlaps.accessor<double, 3>();
-    auto sums = args.piece_statistics.accessor<double, 1>();
-    for (int64_t n = 0; n < overlaps.size(0); ++n)
-      for (int64_t k = 0; k < overlaps.size(1); ++k) {
-        const int64_t entry =
-            kOverlapSize * group(args.out_box[0].begin + n, k, num_classes(*args.types));
-        for (int64_t i = 0; i < kOverlapSize; ++i) sums[entry + i] += of_samples[n][k][i];
-      }
+    of_piece(args.piece_statistics, kOverlapSize, args)
+        .copy_(per_sample() ? overlaps : overlaps.sum(0, /*keepdim=*/true));
   }
 
   /// Leaves the loss, and what the gradient by a probability p of each group consists of:
   /// pull * t + push (times 2p where squared).
   void merge_statistics(MergeArgs& args) const override {
-    const int64_t groups = num_groups(*args.types);
-    const auto overlaps = args.row.accessor<double, 1>();
-    auto merged = args.merged.accessor<double, 1>();
-    int64_t counted = 0;
-    for (int64_t g = 0; g < groups; ++g) counted += overlaps[kOverlapSize * g + 2] > 0;
-    const double factor = weight() / static_cast<double>(std::max<int64_t>(counted, 1));
-    args.merged.zero_();
-    for (int64_t g = 0; g < groups; ++g) {
-      if (overlaps[kOverlapSize * g + 2] == 0) continue;
-      const double both = overlaps[kOverlapSize * g], sizes = overlaps[kOverlapSize * g + 1];
-      const double denominator = sizes + options_.smooth;
-      merged[0] += factor * (sizes - 2 * both) / denominator;  // 1 - the ratio, without a 1
-      merged[1 + 2 * g] = -2 * factor / denominator;
-      merged[2 + 2 * g] = factor * (2 * both + options_.smooth) / (denominator * denominator);
-    }
+    const at::Tensor overlaps = args.row.view({-1, kOverlapSize});
+    const at::Tensor both = overlaps.select(1, 0), sizes = overlaps.select(1, 1);
+    const at::Tensor counts = overlaps.select(1, 2) > 0;
+    const at::Tensor factor = weight() / counts.sum(at::kDouble).clamp_min_(1) * counts;
+    const at::Tensor denominator = (sizes + options_.smooth).masked_fill_(~counts, 1);
+    // 1 - the ratio, without a 1
+    args.merged[0].copy_((factor * (sizes - 2 * both) / denominator).sum());
+    const at::Tensor pulls = args.merged.narrow(0, 1, args.merged.numel() - 1).view({-1, 2});
+    pulls.select(1, 0).copy_(-2 * factor / denominator);
+    pulls.select(1, 1).copy_(factor * (2 * both + options_.smooth) / denominator.square());
   }
 
   void forward(KernelArgs& args) const override {
     const auto pixels = static_cast<double>(Box::whole(args.types->output.shape()).volume());
     const double share = static_cast<double>(args.out_box.volume()) / pixels;
-    args.loss.add_(args.merged_statistics[0].item<double>() * share);
+    args.loss.add_(args.merged_statistics[0] * share);
   }
 
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty() || !args.grad_inputs[0].tensor.defined()) return;
-    const int64_t classes = num_classes(*args.types), samples = args.out_box[0].size();
-    const auto merged = args.merged_statistics.accessor<double, 1>();
-    const at::Tensor pulls = at::empty({samples, classes, 2}, at::kDouble);
-    auto of_samples = pulls.accessor<double, 3>();
-    for (int64_t n = 0; n < samples; ++n)
-      for (int64_t k = 0; k < classes; ++k)
-        for (int64_t i = 0; i < 2; ++i)
-          of_samples[n][k][i] = merged[1 + 2 * group(args.out_box[0].begin + n, k, classes) + i];
+    const at::Tensor all = args.merged_statistics.narrow(0, 1, args.merged_statistics.numel() - 1);
+    const at::Tensor pulls =
+        of_piece(all, 2, args).expand({args.out_box[0].size(), -1, -1}).contiguous();
     dice_gradient(terms(), operands(args), pulls, args.grad_inputs[0].tensor);
   }
 
@@ -131,8 +115,12 @@ class Dice : public PixelLoss {
   int64_t num_groups(const NodeTypes& types) const {
     return num_classes(types) * (per_sample() ? types.output.batch() : 1);
   }
-  int64_t group(int64_t sample, int64_t k, int64_t classes) const {
-    return per_sample() ? sample * classes + k : k;
+  /// Of so many numbers of each group, those of a piece: its samples, or one row for all, x classes
+  /// x numbers.
+  at::Tensor of_piece(const at::Tensor& numbers, int64_t of_group, const KernelArgs& args) const {
+    const at::Tensor groups = numbers.view({-1, num_classes(*args.types), of_group});
+    const Range samples = args.out_box[0];
+    return per_sample() ? groups.narrow(0, samples.begin, samples.size()) : groups;
   }
 
   DiceTerms terms() const {

@@ -46,8 +46,8 @@ class DifferenceLoss final : public FeatureLoss {
   }
 
   void forward(KernelArgs& args) const override {
-    const double norm = args.merged_statistics.dot(args.merged_statistics).item<double>();
-    args.loss.add_(weight_at(args.step) * norm * share_of_piece(args));
+    const at::Tensor norm = args.merged_statistics.dot(args.merged_statistics);
+    args.loss.add_(norm * (weight_at(args.step) * share_of_piece(args)));
   }
 
   /// By a row a of A: 2 (A^T B) b; by b: 2 (A^T B)^T a.

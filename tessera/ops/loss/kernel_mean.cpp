@@ -33,10 +33,8 @@ class KernelMean final : public FeatureLoss {
   void forward(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
     const at::Tensor a = rows(args, 0), b = rows(args, 1);
-    double sum = 0;
     for (int64_t i = 0; i < a.size(0); ++i)
-      sum += kernel((b - a[i]).square_().sum(1)).sum().item<double>();
-    args.loss.add_(factor(args) * sum);
+      args.loss.add_(kernel((b - a[i]).square_().sum(1)).sum() * factor(args));
   }
 
   /// dk/da = sum_b exp(-|a - b|^2 / (2 b)) (b - a) / b, and dk/db the opposite.

@@ -7,12 +7,13 @@ void MeanLoss::piece_statistics(KernelArgs& args) const {
   args.piece_statistics.fill_(sum_over_labels(args));
 }
 
-double MeanLoss::factor(const KernelArgs& args) const {
+at::Tensor MeanLoss::factor(const KernelArgs& args) const {
   const NodeTypes& types = *args.types;
-  const double pixels = has_labels(types)
-                            ? args.merged_statistics[0].item<double>()
-                            : static_cast<double>(Box::whole(types.output.shape()).volume());
-  return weight() / (pixels * static_cast<double>(terms_per_pixel(types.inputs[0].channels())));
+  const double per_pixel =
+      weight() / static_cast<double>(terms_per_pixel(types.inputs[0].channels()));
+  if (has_labels(types)) return per_pixel / args.merged_statistics[0];
+  const auto pixels = static_cast<double>(Box::whole(types.output.shape()).volume());
+  return at::scalar_tensor(per_pixel / pixels, args.inputs[0].tensor.options().dtype(at::kDouble));
 }
 
 void MeanLoss::forward(KernelArgs& args) const {

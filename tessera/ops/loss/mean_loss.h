@@ -26,8 +26,8 @@ class MeanLoss : public PixelLoss {
   virtual ElementLoss element_loss() const = 0;
 
  private:
-  /// weight / number of terms.
-  double factor(const KernelArgs& args) const;
+  /// weight / number of terms, a float64 scalar.
+  at::Tensor factor(const KernelArgs& args) const;
 };
 
 }  // namespace tessera

@@ -28,8 +28,8 @@ Results by_kernels(Draw& draw, const CrossEntropyTerms& terms, const at::Tensor&
                    const at::Tensor& labels, at::ScalarType real) {
   const at::Tensor x = strided_copy(draw, logits.to(real)), t = strided_copy(draw, labels);
   const at::Tensor gradient = surrounded(draw, logits.sizes().vec(), real).view;
-  cross_entropy_gradient(terms, 0.5, x, t, gradient);
-  return {cross_entropy_sum(terms, x, t), gradient.to(at::kDouble)};
+  cross_entropy_gradient(terms, at::scalar_tensor(0.5, at::kDouble), x, t, gradient);
+  return {cross_entropy_sum(terms, x, t).item<double>(), gradient.to(at::kDouble)};
 }
 
 Results by_library(const CrossEntropyTerms& terms, const at::Tensor& logits,
@@ -110,8 +110,8 @@ TEST(CrossEntropyKernels, ThreadsChangeNothing) {
   at::Tensor first;
   for (int threads : {1, 2, 5}) {
     at::set_num_threads(threads);
-    const double found = cross_entropy_sum({}, logits, labels);
-    cross_entropy_gradient({}, 1, logits, labels, gradient);
+    const double found = cross_entropy_sum({}, logits, labels).item<double>();
+    cross_entropy_gradient({}, at::scalar_tensor(1, at::kDouble), logits, labels, gradient);
     if (!sum) first = gradient.clone();
     sum = sum.value_or(found);
     EXPECT_EQ(found, *sum);
