@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 
 
+NORMS = ("none", "batch")
+
+
 @dataclass(frozen=True)
 class Case:
     table: str
@@ -112,7 +115,7 @@ def weak_cases(workers, small):
     """(b) 16^3 pixels and 8 layers a worker, the same problem for all ways: more workers have more
     layers and more pixels in turns."""
     edge = 8 if small else 16
-    for norm in ("none", "batch"):
+    for norm in NORMS:
         times, depths, many = 1, 1, 1
         while many <= workers:
             image = doubled((edge,) * 3, times)
@@ -125,17 +128,18 @@ def weak_cases(workers, small):
             many *= 2
 
 
-def strong_problem(small, norm="none"):
+def strong_problem(small, norm):
     edge, layers = (16, 32) if small else (128, 128)
     return Case("strong", "", norm, sized((edge,) * 3), layers, width=4), (edge,) * 3
 
 
 def strong_cases(workers, small):
     """(c) 128^3 pixels and 128 layers on more and more workers; the most first."""
-    base, image = strong_problem(small)
-    for many in dict.fromkeys((workers, 1, 8, 4, 2)):
-        if many <= workers:
-            yield from ways_of(base, image, many, max(2, many // 4))
+    for norm in NORMS:
+        base, image = strong_problem(small, norm)
+        for many in dict.fromkeys((workers, 1, 8, 4, 2)):
+            if many <= workers:
+                yield from ways_of(base, image, many, max(2, many // 4))
 
 
 TABLES = {"layers": layers_cases, "weak": weak_cases, "strong": strong_cases}

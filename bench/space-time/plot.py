@@ -15,8 +15,8 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 380, 70, 226, 40, 46
 COLOURS = {"space": "#2166ac", "layers": "#b2182b", "space x layers": "#5aae61"}
 
 
-def read(name):
-    path = HERE / name
+def read(path):
+    path = HERE / path
     if not path.exists():
         return []
     with open(path) as file:
@@ -25,7 +25,7 @@ def read(name):
 
 def newest(rows):
     """Keyed by all that a row says of what was run."""
-    keys = ("table", "way", "norm", "input", "layers", "width", "workers", "space", "multigrid")
+    keys = ("machine", "table", "way", "norm", "input", "layers", "width", "workers", "space", "multigrid")
     return list({tuple(row[key] for key in keys): row for row in rows}.values())
 
 
@@ -126,8 +126,14 @@ def main():
         (HERE / "weak.svg").write_text(chart("A step, 16³ pixels and 8 layers a worker",
                                              "workers", lines, 2, 2))
     if of["strong"] or read("predicted.csv"):
-        lines = list(scaling_lines(of["strong"], "", "none"))
-        lines += scaling_lines(read("predicted.csv"), ", predicted", "5 4")
+        plain = [r for r in of["strong"] if r["norm"] == "none" and int(r["workers"]) > 1]
+        lines = [(way, COLOURS[way], "dots", [(int(r["workers"]), float(r["seconds"]))
+                                              for r in plain if r["way"] == way])
+                 for way in COLOURS if any(r["way"] == way for r in plain)]
+        for latency, dash in (("5", "5 4"), ("500", "1.5 3")):
+            lines += scaling_lines([r for r in read("predicted.csv")
+                                    if r["norm"] == "none" and r["latency"] == latency],
+                                   f", {latency} µs", dash)
         (HERE / "strong.svg").write_text(chart("A step, 128³ pixels and 128 layers",
                                                "workers", lines, 2, 10))
 

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""The strong scaling of README.md to 1,024 workers, predicted.
+"""The strong scaling of README.md to 1,024 workers, predicted; and how far predictions are off.
 
-    python3 bench/space-time/predict.py PATH_OF_TESSERA --one-worker SECONDS [--workers 1024]
+    python3 bench/space-time/predict.py PATH_OF_TESSERA [--workers 1024] [--latency 5,500] [--rate 10]
+    python3 bench/space-time/predict.py PATH_OF_TESSERA --check
 
-SECONDS is what a step takes one worker (run.py, the row "one worker"). A step is predicted as
+A step is predicted as the timeline of all workers (tessera plan --timeline), which has every kernel,
+every message and who waits for whom. Its kernels are those of an ideal device; so it is scaled such
+that one worker takes what one worker was measured to take (results.csv), and messages take
+--latency and --rate after that. Of space x layers the fastest number of slices is shown, of those
+next to the one that was fastest on half as many workers. Writes predicted.csv beside this file.
+The programs of 1,024 workers take 12 GB.
 
-    timeline x (SECONDS / the timeline of one worker)  +  messages x latency  +  bytes / rate
-
-The timeline is that of `tessera plan` for the slices of layers on one part of the image: in space all
-parts work alike. Messages and bytes are those of the worker that sends most, as `plan` counts them
-for all workers; nothing of them is taken to be hidden. Writes predicted.csv beside this file.
+--check does the same for all placements that results.csv has measured, each by the one worker of its
+own table and machine, and writes checked.csv.
 """
 
 import argparse
@@ -17,27 +20,36 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-from cases import grid_of, sized, strong_problem, usual_cycles
+from cases import NORMS, Case, grid_of, strong_problem, usual_cycles
+from plot import newest, read
 from program import Program
 
-MOST_SLICES = 64  # whose timeline is drawn
-COLUMNS = ["way", "workers", "slices", "space", "seconds", "timeline", "messages", "bytes_sent"]
+HERE = Path(__file__).resolve().parent
+MOST_SLICES = 64
 
 
-def placed(base, image, workers, slices):
-    grid = grid_of(image, workers // slices)[1]
-    multigrid = usual_cycles(base.layers, slices) if slices > 1 else ""
-    return replace(base, space=grid, slices=slices, multigrid=multigrid)
+class Predictor:
+    """Scaled to what one worker takes."""
+
+    def __init__(self, program, one, seconds, latency, rate):
+        self.program = program
+        self.scale = seconds / program.timeline(one, 0, 0)
+        self.latency, self.rate = latency, rate
+
+    def seconds(self, case):
+        return self.scale * self.program.timeline(case, self.latency / self.scale,
+                                                  self.rate * self.scale)
 
 
-def predicted(program, case, image, scale, options):
-    part = grid_of(image, case.workers // case.slices)[0]
-    seconds = scale * program.timeline(replace(case, size=sized(part), space=()))
-    messages, sent = program.traffic(case)
-    total = seconds + messages * options.latency * 1e-6 + sent / (options.rate * 1e9)
-    return {"workers": case.workers, "slices": case.slices, "space": "x".join(map(str, case.space)),
-            "seconds": f"{total:.5f}", "timeline": f"{seconds:.5f}", "messages": messages,
-            "bytes_sent": sent}
+def case_of(row):
+    return Case(row["table"], row["way"], row["norm"], row["input"], int(row["layers"]),
+                tuple(map(int, filter(None, row["space"].split("x")))), int(row["slices"]),
+                row["multigrid"], int(row["width"]))
+
+
+def one_worker_of(rows, **of):
+    return next((row for row in reversed(rows) if row["way"] == "one worker"
+                 and all(row[key] == value for key, value in of.items())), None)
 
 
 def powers_of_two(first, last):
@@ -46,44 +58,80 @@ def powers_of_two(first, last):
         first *= 2
 
 
-def rows_for(program, base, image, workers, scale, options):
-    """Space only, layers only, and the fastest of those that have both."""
-    def row(way, slices):
-        case = placed(base, image, workers, slices)
-        return {"way": way, **predicted(program, case, image, scale, options)}
+def placed(base, image, way, workers, slices):
+    grid = grid_of(image, workers // slices)[1]
+    multigrid = usual_cycles(base.layers, slices) if slices > 1 else ""
+    return replace(base, way=way, space=grid, slices=slices, multigrid=multigrid)
 
-    yield row("space", 1)
-    most = min(MOST_SLICES, base.layers // 2)
-    if 1 < workers <= most:
-        yield row("layers", workers)
-    both = [row("space x layers", slices)
-            for slices in powers_of_two(2, min(workers // 2, most))]
-    if both:
-        yield min(both, key=lambda found: float(found["seconds"]))
+
+def fastest_ways(predictor, base, image, most_workers):
+    """(seconds, case) of each way on 1, 2, 4, ... workers."""
+    most, best = min(MOST_SLICES, base.layers // 2), 2
+    for workers in powers_of_two(1, most_workers):
+        ways = [[placed(base, image, "space", workers, 1)]]
+        if 1 < workers <= most:
+            ways.append([placed(base, image, "layers", workers, workers)])
+        ways.append([placed(base, image, "space x layers", workers, slices)
+                     for slices in (best // 2, best, 2 * best)
+                     if 2 <= slices <= min(workers // 2, most)])
+        for cases in filter(None, ways):
+            found = min(((predictor.seconds(case), case) for case in cases), key=lambda one: one[0])
+            if found[1].way == "space x layers":
+                best = found[1].slices
+            yield found
+
+
+def predictions(program, rows, options):
+    for latency in map(float, options.latency.split(",")):
+        for norm in options.norms.split(","):
+            base, image = strong_problem(options.small, norm)
+            one = one_worker_of(rows, table="strong", norm=norm, input=base.size)
+            predictor = Predictor(program, base, float(one["seconds"]), latency, options.rate)
+            for seconds, case in fastest_ways(predictor, base, image, options.workers):
+                yield {"latency": f"{latency:g}", "norm": norm, "way": case.way,
+                       "workers": case.workers, "slices": case.slices,
+                       "space": "x".join(map(str, case.space)), "seconds": f"{seconds:.5f}"}
+
+
+def checks(program, rows, options):
+    for row in rows:
+        one = one_worker_of(rows, machine=row["machine"], table=row["table"], norm=row["norm"])
+        if row["way"] == "one worker" or one is None:
+            continue
+        for latency in map(float, options.latency.split(",")):
+            predictor = Predictor(program, case_of(one), float(one["seconds"]), latency,
+                                  options.rate)
+            yield {**{key: row[key] for key in ("machine", "table", "way", "norm", "workers",
+                                                "space", "slices", "multigrid")},
+                   "measured": row["seconds"], "latency": f"{latency:g}",
+                   "predicted": f"{predictor.seconds(case_of(row)):.4f}"}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("--one-worker", type=float, required=True, metavar="SECONDS")
+    parser.add_argument("--check", action="store_true", help="against what was measured")
     parser.add_argument("--workers", type=int, default=1024)
-    parser.add_argument("--latency", type=float, default=5, help="microseconds of a message")
-    parser.add_argument("--rate", type=float, default=10, help="GB/s of a worker")
+    parser.add_argument("--latency", default="5,500", help="microseconds of a message, one or several")
+    parser.add_argument("--rate", type=float, default=10, help="GB/s of a message")
+    parser.add_argument("--norms", default=",".join(NORMS))
     parser.add_argument("--small", action="store_true", help="a tiny problem, to try the script")
-    parser.add_argument("--results", type=Path,
-                        default=Path(__file__).resolve().parent / "predicted.csv")
+    parser.add_argument("--measured", type=Path, default=HERE / "results.csv")
+    parser.add_argument("--results", type=Path, help="predicted.csv or checked.csv beside this file")
     options = parser.parse_args()
-    program = Program(options.program)
-    base, image = strong_problem(options.small)
-    scale = options.one_worker / program.timeline(replace(base, size=sized(image)))
-    with open(options.results, "w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for workers in powers_of_two(1, options.workers):
-            for row in rows_for(program, base, image, workers, scale, options):
-                writer.writerow(row)
-                print(*row.values(), flush=True)
+    rows = newest(read(options.measured))
+    found = (checks if options.check else predictions)(Program(options.program), rows, options)
+    writer = None
+    with open(options.results or HERE / ("checked.csv" if options.check else "predicted.csv"), "w",
+              newline="") as file:
+        for row in found:
+            if writer is None:
+                writer = csv.DictWriter(file, row, lineterminator="\n")
+                writer.writeheader()
+            writer.writerow(row)
+            file.flush()
+            print(*row.values(), flush=True)
 
 
 if __name__ == "__main__":

@@ -42,15 +42,9 @@ class Program:
                 row = next(csv.DictReader(file))
         return float(row["serial_loss_error"]), float(row["serial_gradient_error"])
 
-    def traffic(self, case):
-        """The most messages and bytes that a worker sends in a step."""
-        plan = json.loads(self.call("plan", case.network, "--input", case.size, "--json",
-                                    *case.placement()))
-        return max(plan["messages"]), max(plan["bytes_sent"])
-
-    def timeline(self, case):
-        """Seconds of a step by the timeline's rates, where messages take no time."""
+    def timeline(self, case, latency, rate):
+        """Seconds of a step by the timeline's rates; of a message: microseconds and GB/s."""
         drawn = self.call("plan", case.network, "--input", case.size, "--timeline", "--width", 10,
-                          *case.placement())
+                          "--message-latency", latency, "--message-rate", rate, *case.placement())
         number, unit = re.search(r"step ([0-9.e+-]+) (us|ms|s)\b", drawn).groups()
         return float(number) * {"s": 1, "ms": 1e-3, "us": 1e-6}[unit]

@@ -19,16 +19,24 @@ from cases import TABLES
 from program import Program
 
 RESULTS = Path(__file__).resolve().parent / "results.csv"
-COLUMNS = ["date", "cores", "table", "way", "norm", "input", "layers", "width", "workers", "space",
-           "slices", "multigrid", "seconds", "fullest_bytes", "loss_error", "gradient_error"]
+COLUMNS = ["date", "machine", "cores", "table", "way", "norm", "input", "layers", "width",
+           "workers", "space", "slices", "multigrid", "seconds", "fullest_bytes", "loss_error",
+           "gradient_error"]
+
+
+def processor():
+    """Its name, where Linux says it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
 
 
 def measured(program, case, steps):
     seconds, held = program.step(case, steps)
     errors = program.errors(case) if case.table == "layers" and case.multigrid else ("", "")
-    return {"date": datetime.date.today().isoformat(), "cores": len(os.sched_getaffinity(0)),
-            "table": case.table, "way": case.way, "norm": case.norm, "input": case.size,
-            "layers": case.layers, "width": case.width, "workers": case.workers,
+    return {"date": datetime.date.today().isoformat(), "machine": processor(),
+            "cores": len(os.sched_getaffinity(0)), "table": case.table, "way": case.way,
+            "norm": case.norm, "input": case.size, "layers": case.layers, "width": case.width,
+            "workers": case.workers,
             "space": "x".join(map(str, case.space)), "slices": case.slices,
             "multigrid": case.multigrid, "seconds": f"{seconds:.4f}", "fullest_bytes": held,
             "loss_error": errors[0], "gradient_error": errors[1]}
@@ -65,7 +73,7 @@ def main():
                 continue
             row = measured(program, case, steps)
             append(row, options.results)
-            print(" ".join(str(row[key]) for key in COLUMNS[2:]), flush=True)
+            print(" ".join(str(row[key]) for key in COLUMNS[3:]), flush=True)
     if left_out:
         print(f"{left_out} measurements were left out: no time")
 
