@@ -41,6 +41,10 @@ struct FileOption {
 
 constexpr FileOption kFileOptions[] = {{"MODEL", Role::kModel},
                                        {kRunInPlaceOfModel, Role::kRunRead},
+                                       {"--encoder", Role::kInput},
+                                       {"--private", Role::kInput},
+                                       {"--decoder", Role::kInput},
+                                       {"--head", Role::kInput},
                                        {"--config", Role::kInput},
                                        {"--init-weights", Role::kInput},
                                        {"--weights", Role::kInput},

@@ -28,6 +28,16 @@ Keys model_keys() {
           &Config::loss),
       key("--output-weights", "output_weights", "factors of the losses of several outputs: 1,0.4",
           &Config::output_weights),
+      key("--encoder", "encoder",
+          "with --private, --decoder and --head: TorchScript files in place of the parts of the "
+          "model dsn; this one makes the shared code of an image (docs/domains.md)",
+          &Config::encoder),
+      key("--private", "private",
+          "module that makes the private code of an image; each domain gets a copy of it",
+          &Config::private_encoder),
+      key("--decoder", "decoder", "module that makes an image again from the sum of both codes",
+          &Config::decoder),
+      key("--head", "head", "module that makes class scores from the shared code", &Config::head),
       conduct(key("--trust-model", "trust_model",
                   "read a model file also where this system cannot close in the process that reads "
                   "it",

@@ -20,8 +20,9 @@ struct JobConfig {
   std::string model;  // "unet2d:base=16", or a TorchScript file
   std::string input;  // "4x3x512x512", batch first; empty: the model's own
   std::string loss;   // "0.5*bce+0.5*dice"; empty: the model's own, or what fits its outputs
-  std::string output_weights;  // "1,0.4"
-  bool trust_model = false;    // read a model file also where its code cannot be closed in
+  std::string output_weights;                           // "1,0.4"
+  std::string encoder, private_encoder, decoder, head;  // TorchScript files; see domain_modules.h
+  bool trust_model = false;  // read a model file also where its code cannot be closed in
 
   // [data]
   int64_t batch = 0;         // 0: that of the input

@@ -26,7 +26,8 @@ struct ImportedModel {
 };
 
 /// Throws InvalidInput for a file that cannot be read or does not fit the input, Unsupported for
-/// code that Tessera cannot cut. Only a closed child loads the file (closed_child.h).
+/// code that Tessera cannot cut. The input is an image, or batch x features. Only a closed child
+/// loads the file (closed_child.h).
 ImportedModel import_torchscript(const std::string& path, const Shape& input,
                                  WithoutFilter without_filter = WithoutFilter::kRefuse);
 

@@ -112,12 +112,20 @@ void read_statement(PlainReader& read, int64_t* left, Recording* recording) {
   }
 }
 
+/// An image, or features, which have no space.
+ValueType type_of_input(const Shape& shape) {
+  if (shape.size() != 2) return ValueType::image(shape);
+  ValueType type = ValueType::image({shape[0], shape[1], 1});
+  type.axes.pop_back();
+  return type;
+}
+
 }  // namespace
 
 ValueId Recording::add(const AddedInput& input) {
-  if (input.shape.size() < 3 || input.shape.size() > 5)
-    throw_error<InvalidInput>("an image has {} axes", input.shape.size());
-  const ValueId value = graph_.add_input(input.name, ValueType::image(input.shape));
+  if (input.shape.size() < 2 || input.shape.size() > 5)
+    throw_error<InvalidInput>("an input has {} axes", input.shape.size());
+  const ValueId value = graph_.add_input(input.name, type_of_input(input.shape));
   statements_.emplace_back(input);
   return value;
 }

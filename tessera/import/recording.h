@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
-#include "tessera/graph/graph.h"
 #include "tessera/base/plain_data.h"
+#include "tessera/graph/graph.h"
 
 namespace tessera {
 
@@ -68,7 +68,7 @@ struct BuilderCall {
 
 struct AddedInput {
   std::string name;
-  Shape shape;  // of an image
+  Shape shape;  // of an image, or batch x features
 };
 struct AddedAlias {
   std::string alias;

@@ -218,7 +218,7 @@ Evaluation evaluate(const TrainConfig& config, const AppliedData& data,
     throw_error<InvalidInput>(
         "[--data] the images have no targets to compare with; give them, too");
   const Job own = resolve_job(config);
-  if (request.weights.empty() && own.model.file.empty())
+  if (request.weights.empty() && !own.model.has_weights)
     throw_error<InvalidInput>(
         "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
   Evaluation evaluation;

@@ -28,10 +28,14 @@ at::ScalarType parse_dtype(const std::string& name) {
   return at::kBFloat16;
 }
 
+DomainModules modules_of(const JobConfig& config) {
+  return {config.encoder, config.private_encoder, config.decoder, config.head};
+}
+
 /// The input with the batch that --batch gives.
 std::string input_of(const JobConfig& config) {
-  if (config.batch == 0 || (config.input.empty() && names_a_file(config.model)))
-    return config.input;
+  const bool from_files = names_a_file(config.model) || modules_of(config).any();
+  if (config.batch == 0 || (config.input.empty() && from_files)) return config.input;
   std::vector<int64_t> sizes = config.input.empty() ? find_model(config.model).default_input
                                                     : parse_sizes(config.input, "--input");
   sizes[0] = config.batch;
@@ -54,8 +58,8 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   check_job_config(config);
   Job job;
   job.real = config.dtype ? parse_dtype(*config.dtype) : otherwise;
-  job.model = load_model(
-      {model_of(config), input_of(config), config.loss, config.output_weights, config.trust_model});
+  job.model = load_model({model_of(config), input_of(config), config.loss, config.output_weights,
+                          modules_of(config), config.trust_model});
   job.plan = choose_plan(config, job.graph());
   check_plan(job.plan, job.graph().type(job.graph().inputs()[0]));
   if (config.norm == "micro-batch")

@@ -12,53 +12,78 @@
 namespace tessera {
 namespace {
 
+WithoutFilter without_filter(bool trusted) {
+  return trusted ? WithoutFilter::kGoOn : WithoutFilter::kRefuse;
+}
+
 /// Class scores need two channels or more; one channel is a yes or no.
 std::string fitting_loss(const Graph& graph) {
   const ValueType& output = graph.type(graph.outputs()[0]);
   return output.num_axes() >= 2 && output.channels() > 1 ? "cross_entropy" : "bce";
 }
 
-WithoutFilter without_filter(bool trusted) {
-  return trusted ? WithoutFilter::kGoOn : WithoutFilter::kRefuse;
+bool is_module_file(const std::string& path) { return path.ends_with(".pt"); }
+
+void check_input_of_files(const std::string& text, const Shape& input) {
+  if (input.empty())
+    throw_error<InvalidInput>(
+        "[--input] a model file does not say the size of its images; give batch x channels x "
+        "spatial sizes: --input 1x3x512x512");
+  if (input.size() < 3 || input.size() > 5)
+    throw_error<InvalidInput>("[--input] {} has {}; give batch x channels x 1 to 3 spatial sizes",
+                              text, counted(std::ssize(input), "axis", "axes"));
 }
 
-bool is_module_file(const std::string& path) { return path.ends_with(".pt"); }
+LoadedModel from_file(const ModelSource& source, const Shape& input) {
+  check_input_of_files(source.input, input);
+  ImportedModel imported = import_torchscript(source.model, input, without_filter(source.trusted));
+  add_losses(imported.graph, loss_options(imported.graph, source.loss, source.output_weights));
+  return {.graph = std::move(imported.graph),
+          .name = source.model,
+          .file = source.model,
+          .has_weights = true,
+          .trusted = source.trusted,
+          .ties = std::move(imported.ties),
+          .counters = std::move(imported.counters)};
+}
+
+LoadedModel from_modules(const ModelSource& source, const Shape& input) {
+  check_input_of_files(source.input, input);
+  const auto add_task_losses = [&](Graph& graph) {
+    add_losses(graph, loss_options(graph, source.loss, source.output_weights));
+  };
+  DomainModel model = build_from_modules(source.model, source.modules, input, add_task_losses,
+                                         without_filter(source.trusted));
+  return {.graph = std::move(model.graph),
+          .name = source.model,
+          .file = {},
+          .has_weights = true,
+          .trusted = source.trusted,
+          .ties = std::move(model.ties),
+          .counters = {}};
+}
+
+LoadedModel from_zoo(const ModelSource& source, const Shape& input) {
+  LoadedModel loaded;
+  loaded.graph = build_model(source.model, input);
+  loaded.name = source.model;
+  if (source.loss.empty() && source.output_weights.empty()) return loaded;
+  loaded.graph = without_labelled_losses(loaded.graph);
+  if (loaded.graph.outputs().size() > 1 && source.output_weights.empty())
+    throw_error<InvalidInput>(
+        "[--loss] {} has {} outputs; say with --output-weights what the loss of each counts, such "
+        "as 1,0.4",
+        source.model, loaded.graph.outputs().size());
+  add_losses(loaded.graph, loss_options(loaded.graph, source.loss, source.output_weights));
+  return loaded;
+}
 
 }  // namespace
 
 LoadedModel load_model(const ModelSource& source) {
-  LoadedModel loaded;
   const Shape input = source.input.empty() ? Shape{} : Shape(parse_sizes(source.input, "--input"));
-  if (names_a_file(source.model)) {
-    if (input.empty())
-      throw_error<InvalidInput>(
-          "[--input] a model file does not say the size of its images; give batch x channels x "
-          "spatial sizes: --input 1x3x512x512");
-    if (input.size() < 3 || input.size() > 5)
-      throw_error<InvalidInput>("[--input] {} has {}; give batch x channels x 1 to 3 spatial sizes",
-                                source.input, counted(std::ssize(input), "axis", "axes"));
-    ImportedModel imported =
-        import_torchscript(source.model, input, without_filter(source.trusted));
-    loaded = {std::move(imported.graph),
-              source.model,
-              source.model,
-              source.trusted,
-              std::move(imported.ties),
-              std::move(imported.counters)};
-  } else {
-    loaded.graph = build_model(source.model, input);
-    loaded.name = source.model;
-    if (source.loss.empty() && source.output_weights.empty()) return loaded;
-    loaded.graph = without_labelled_losses(loaded.graph);
-    if (loaded.graph.outputs().size() > 1 && source.output_weights.empty())
-      throw_error<InvalidInput>(
-          "[--loss] {} has {} outputs; say with --output-weights what the loss of each counts, "
-          "such "
-          "as 1,0.4",
-          source.model, loaded.graph.outputs().size());
-  }
-  add_losses(loaded.graph, loss_options(loaded.graph, source.loss, source.output_weights));
-  return loaded;
+  if (source.modules.any()) return from_modules(source, input);
+  return names_a_file(source.model) ? from_file(source, input) : from_zoo(source, input);
 }
 
 LossOptions loss_options(const Graph& graph, const std::string& loss,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tessera/graph/graph.h"
+#include "tessera/job/domain_modules.h"
 #include "tessera/loss/add_losses.h"
 
 namespace tessera {
@@ -16,6 +17,7 @@ struct ModelSource {
   std::string input;           // 1x3x512x512; empty: the zoo model's own
   std::string loss;            // see loss_spec.h; empty: the model's own, or what fits its outputs
   std::string output_weights;  // 1,0.4: of the losses of several outputs
+  DomainModules modules = {};  // in place of the model's parts; none: it has its own
   bool trusted = false;        // read a file also where its code cannot be closed in
 };
 
@@ -23,6 +25,7 @@ struct LoadedModel {
   Graph graph;                              // with losses
   std::string name;                         // as the user wrote it
   std::string file;                         // empty: from the zoo
+  bool has_weights = false;                 // of its own, from files
   bool trusted = false;                     // see ModelSource
   std::map<std::string, std::string> ties;  // see ImportedModel
   std::map<std::string, int64_t> counters;  // see ImportedModel

@@ -99,7 +99,7 @@ void predict_rank(const Applied& applied, Transport& transport) {
 }
 
 void check_request(const Job& job, const PredictRequest& request) {
-  if (request.weights.empty() && job.model.file.empty())
+  if (request.weights.empty() && !job.model.has_weights)
     throw_error<InvalidInput>(
         "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
   if (request.classes.empty() && request.raw.empty() && request.probabilities.empty())

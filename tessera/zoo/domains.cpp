@@ -135,14 +135,25 @@ class DomainsBuilder {
   void separate(const DomainCodes& codes, int64_t domain) {
     const std::string prefix = fmt::format("private{}.", domain);
     const ValueId own = parts_.encode_private(graph_, codes.image, prefix);
+    check_shape(own, "the private code", codes.shared, "the shared one");
     const Shape shape = graph_.type(own).shape();
     const auto rows = static_cast<double>(Box::whole(shape).volume() / shape[1]);
     difference_loss(graph_, rows_of(codes.shared, "shared"), rows_of(own, prefix + "code"),
                     fmt::format("difference{}", domain),
                     {.weight = weight(kBeta) * (1 / (rows * rows))});
     const ValueId code = add(graph_, codes.shared, own, fmt::format("code{}", domain));
-    scale_invariant_error(graph_, parts_.decode(graph_, code, codes), codes.image,
-                          fmt::format("reconstruction{}", domain), {.weight = weight(kAlpha)});
+    const ValueId again = parts_.decode(graph_, code, codes);
+    check_shape(again, "what the decoder makes", codes.image, "the image");
+    scale_invariant_error(graph_, again, codes.image, fmt::format("reconstruction{}", domain),
+                          {.weight = weight(kAlpha)});
+  }
+
+  /// Of what users' modules make.
+  void check_shape(ValueId made, const char* what, ValueId wanted, const char* other) const {
+    const Shape shape = graph_.type(made).shape(), due = graph_.type(wanted).shape();
+    if (shape != due)
+      throw_error<InvalidInput>("[domains] {} is {}, {} is {}; make both of one shape", what,
+                                to_string(shape), other, to_string(due));
   }
 
   ValueId rows_of(ValueId code, const std::string& name) {

@@ -26,6 +26,8 @@ namespace tessera {
 std::vector<OptionInfo> with_domains(std::vector<OptionInfo> options, double gamma);
 /// And those of reconstructions and private codes: alpha, beta.
 std::vector<OptionInfo> with_separation(std::vector<OptionInfo> options);
+/// What `gamma` is in the network of "Domain Separation Networks".
+inline constexpr double kSeparationGamma = 0.25;
 
 /// What the shared encoder makes of an image.
 struct DomainCodes {

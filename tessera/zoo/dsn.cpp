@@ -96,7 +96,7 @@ ModelInfo dsn() {
               "domain separation network for digits: shared and private codes, "
               "reconstructions",
           .default_input = {32, 3, 28, 28},
-          .options = with_separation(with_domains(digit_options(), /*gamma=*/0.25)),
+          .options = with_separation(with_domains(digit_options(), kSeparationGamma)),
           .build = [](const ModelOptions& options, const Shape& input) {
             check_digit_sizes("dsn", input);
             DomainParts parts = digit_parts(options);

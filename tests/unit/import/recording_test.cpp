@@ -161,7 +161,7 @@ TEST(Recording, WhatIsNotThereCannotBeNamed) {
   expect_refusal([&] { relu(graph, -1, "act"); }, "there is no value -1");
   expect_refusal([&] { graph.add(AddedAlias{"a", 0}); }, "there is no parameter 0");
   expect_refusal([&] { graph.add(MarkedOutput{1}); }, "there is no value 1");
-  expect_refusal([&] { graph.add(AddedInput{"image", {1, 1}}); }, "2 axes");
+  expect_refusal([&] { graph.add(AddedInput{"image", {1}}); }, "1 axes");
   expect_refusal(
       [&] {
         graph.add(BuilderCall{Builder::kSlice, {0}, "s", "short"});
