@@ -60,6 +60,19 @@ TEST_F(KilledProcess, FiftyTimesAtRandomMomentsLosesNothing) {
   expect_resumes_and_finishes();
 }
 
+/// Each domain is at another place of its own data.
+TEST_F(KilledProcess, WithSeveralDomainsLosesNothing) {
+  for (const int64_t steps : {3, 8, 11}) {
+    const int64_t moment = last_step(run()) + steps;
+    Program program(command(kDomains), file("log"));
+    ASSERT_TRUE(await([&] { return last_step(run()) >= moment || program.ended(); }));
+    program.signal(SIGKILL);
+    ASSERT_EQ(program.wait(), 128 + SIGKILL) << program.errors();
+    expect_whole_checkpoints();
+  }
+  expect_undisturbed_weights(kDomains);
+}
+
 TEST_F(KilledProcess, BeforeItHasDoneAnythingIsAsIfItHadNotBeen) {
   std::filesystem::create_directories(run());
   {

@@ -42,11 +42,6 @@ const Words kLayers{"--launch",
                     "--data",
                     "synthetic:kind=classification,samples=12,classes=2"};
 
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 class KilledRank : public TrainFault {
  protected:
   void SetUp() override {
@@ -89,18 +84,6 @@ class KilledRank : public TrainFault {
                                  ranks.at(victim))});
     expect_whole_checkpoints();
   }
-
-  /// Goes on on threads, and ends with the weights of another run that nobody disturbed.
-  void expect_undisturbed_weights(const Words& more) {
-    const Words on_threads = with(more, {"--launch", "threads"});
-    const Outcome resumed = play(command(on_threads));
-    EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    expect_contains(resumed.errors, "resumed at step ");
-    const Outcome undisturbed = play(command(
-        with(on_threads, {"--run", file("other"), "--save-weights", file("other.safetensors")})));
-    EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.errors;
-    EXPECT_EQ(weights(), read_file(file("other.safetensors")));
-  }
 };
 
 TEST_F(KilledRank, IsNamedAndTheNextStartContinues) {
@@ -125,6 +108,13 @@ TEST_F(KilledRank, OfAnyStageEndsTheJob) {
 TEST_F(KilledRank, InASweepEndsTheJob) {
   for (int victim = 0; victim < kRanks; ++victim) kill_rank(kLayers, victim, 3 + 4 * victim);
   expect_undisturbed_weights(kLayers);
+}
+
+/// The source's rank has the labels, the others each a target; they share an encoder and a decoder.
+TEST_F(KilledRank, OfAnyDomainEndsTheJob) {
+  const Words domains = with(kDomains, kMpi);
+  for (int victim = 0; victim < kRanks; ++victim) kill_rank(domains, victim, 3 + 2 * victim);
+  expect_undisturbed_weights(domains);
 }
 
 /// Its process is there, and may or may not have said so to the launcher.

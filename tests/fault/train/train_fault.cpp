@@ -31,6 +31,11 @@ Words command_in(const std::string& folder) {
 
 }  // namespace
 
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 Words TrainFault::command(const Words& more) const {
   Words words = command_in(folder_.path());
   for (size_t i = 0; i < more.size(); i += 2) {
@@ -56,6 +61,17 @@ void TrainFault::expect_resumes_and_finishes(const Words& more) {
   expect_contains(outcome.errors, "resumed at step ");
   EXPECT_EQ(weights(), undisturbed_weights()) << "the weights differ from the undisturbed run's";
   expect_whole_checkpoints();
+}
+
+void TrainFault::expect_undisturbed_weights(const Words& more) {
+  const Words on_threads = with(more, {"--launch", "threads"});
+  const Outcome resumed = play(command(on_threads));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  expect_contains(resumed.errors, "resumed at step ");
+  const Outcome undisturbed = play(command(
+      with(on_threads, {"--run", file("other"), "--save-weights", file("other.safetensors")})));
+  EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.errors;
+  EXPECT_EQ(weights(), read_file(file("other.safetensors")));
 }
 
 void TrainFault::expect_whole_checkpoints() const {

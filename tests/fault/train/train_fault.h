@@ -15,6 +15,24 @@ namespace tessera {
 constexpr int kRanks = 3;
 constexpr int kSteps = 80;
 
+/// A rank for each of three domains, whose epochs have 6, 4 and 5 batches; losses that grow with
+/// the step.
+const std::vector<std::string> kDomains{
+    "train",
+    "dsn:base=2,code=5,classes=2,targets=2,target_batch=3/2,start=5,ramp=20",
+    "--input",
+    "2x1x16x16",
+    "--space",
+    "1x1",
+    "--domains",
+    "1",
+    "--data",
+    "source=synthetic:kind=classification,samples=14,classes=2;"
+    "target1=synthetic:kind=classification,samples=13,classes=2,domain=1;"
+    "target2=synthetic:kind=classification,samples=11,classes=2,domain=2"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more);
+
 class TrainFault : public testing::Test {
  protected:
   using Words = std::vector<std::string>;
@@ -35,6 +53,9 @@ class TrainFault : public testing::Test {
 
   /// Starts the job again: it must resume, end well, and with the weights of the undisturbed run.
   void expect_resumes_and_finishes(const Words& more = {});
+  /// The job with `more` goes on on threads, and ends with the weights of another run of it that
+  /// nobody disturbed.
+  void expect_undisturbed_weights(const Words& more);
   /// No folder with the name of a checkpoint is less than one.
   void expect_whole_checkpoints() const;
   /// The weights of a run of command() that nobody disturbed. On threads, whatever `more` says: the
