@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/key_values.h"
+#include "tessera/data/blur.h"
 #include "tessera/data/scene.h"
 
 namespace tessera {
@@ -34,11 +35,19 @@ struct Appearance {
     brightness = (key.uniform(1) < 0.5 ? -1 : 1) * (0.5 + key.uniform(2));
     noise = 1 + key.uniform(3);
     texture = 0.4 * key.uniform(4);
+    blur = static_cast<int64_t>(3 * key.uniform(5));
   }
   double contrast = 1;    // factor
   double brightness = 0;  // added
   double noise = 1;       // factor
   double texture = 0;     // more of it
+  int64_t blur = 0;       // radius (blur.h)
+};
+
+/// What a tile looks like before noise, pixel by pixel: gain * bright + light in each channel.
+struct Light {
+  std::vector<double> bright;
+  std::vector<double> light;
 };
 
 class Synthetic : public Dataset {
@@ -61,6 +70,7 @@ class Synthetic : public Dataset {
  private:
   RandomKey sample_key(int64_t sample) const;
   Scene scene(int64_t sample) const;
+  Light light_of(const Scene& scene, const Box& tile) const;
   template <class T>
   void draw_tile(const Scene& scene, const Box& box, const Box& tile, T* data,
                  at::IntArrayRef strides) const;
@@ -98,19 +108,37 @@ Scene Synthetic::scene(int64_t sample) const {
   return Scene(key, spatial_, scene);
 }
 
+Light Synthetic::light_of(const Scene& scene, const Box& tile) const {
+  const Box around = grown_within(tile, spatial_, appearance_.blur);
+  SceneTile drawn(scene, around);
+  SceneRow row;
+  Light result;
+  const std::vector<int64_t> no_strides(tile.num_axes(), 0);
+  for_each_row(around, no_strides, [&](const Position& at, int64_t) {
+    drawn.draw(at, &row);
+    for (size_t i = 0; i < row.brightness.size(); ++i) {
+      result.bright.push_back((0.75 + 0.5 * row.illumination[i]) * row.brightness[i]);
+      result.light.push_back(row.illumination[i] - 0.5);
+    }
+  });
+  if (appearance_.blur == 0) return result;
+  for (std::vector<double>* plane : {&result.bright, &result.light})
+    *plane = blur(std::move(*plane), around, tile, spatial_, appearance_.blur);
+  return result;
+}
+
 /// Box and tile in global coordinates; `data` is the box's first element.
 template <class T>
 void Synthetic::draw_tile(const Scene& scene, const Box& box, const Box& tile, T* data,
                           at::IntArrayRef strides) const {
-  SceneTile drawn(scene, tile);
-  SceneRow row;
+  const Light drawn = light_of(scene, tile);
   const int last = tile.num_axes() - 1;
   const RandomKey noise_key = scene.key().with("noise");
   const double noise_level = options_.noise * appearance_.noise;
   const RandomKey gain_key = key_.with("gain");
   const std::vector<int64_t> no_strides(tile.num_axes(), 0);
+  size_t row = 0;  // its first pixel in the tile
   for_each_row(tile, no_strides, [&](const Position& at, int64_t) {
-    drawn.draw(at, &row);
     int64_t offset = 0;
     uint64_t pixel = 0;  // global, row major
     for (int axis = 0; axis <= last; ++axis) {
@@ -122,13 +150,13 @@ void Synthetic::draw_tile(const Scene& scene, const Box& box, const Box& tile, T
       const double gain = 1.0 - 0.3 * gain_key.uniform(static_cast<uint64_t>(channel));
       T* out = data + (channel - box[0].begin) * strides[0] + offset;
       for (int64_t i = 0; i < tile[last].size(); ++i) {
-        const double light = row.illumination[i];
-        const double clean = gain * (0.75 + 0.5 * light) * row.brightness[i] + (light - 0.5);
+        const double clean = gain * drawn.bright[row + i] + drawn.light[row + i];
         out[i * strides[last + 1]] =
             static_cast<T>(appearance_.contrast * clean + appearance_.brightness +
                            noise_level * draw_noise(noise.bits(pixel + static_cast<uint64_t>(i))));
       }
     }
+    row += static_cast<size_t>(tile[last].size());
   });
 }
 

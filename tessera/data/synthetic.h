@@ -2,7 +2,7 @@
 // Data sets out of nothing, for demos, tests and benchmarks of any size: scenes of blobs, rings,
 // cored rings and arcs (scene.h) with texture of the objects' own intensity, uneven illumination
 // and noise. Each box is drawn alone and has the bits of the same region of the whole; drawing
-// costs O(box), and nothing larger than a row of a tile is held. No function of the C library that
+// costs O(box), and nothing larger than a tile is held. No function of the C library that
 // may round differently elsewhere is used.
 //
 //   segmentation    class 1: blobs; 2: rings with what they enclose; 3: cored rings with what they
@@ -12,7 +12,7 @@
 //                   rings 2, arcs 3); of equal counts the first wins.
 //
 // With domain=1 and above the same kind of scenes looks as if another device had taken them:
-// contrast and brightness, noise and texture are other ones, drawn for each domain.
+// contrast and brightness, blur, noise and texture are other ones, drawn for each domain.
 //
 // Example:
 //   SyntheticOptions options = parse_synthetic("kind=segmentation,samples=64,classes=3,noise=0.3");

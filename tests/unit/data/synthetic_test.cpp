@@ -133,6 +133,22 @@ TEST(Synthetic, DomainsAreTheSameScenesInAnotherLight) {
   }
 }
 
+/// Neighbouring pixels of a blurred domain are nearer to each other, in units of its contrast.
+TEST(Synthetic, DomainsDifferInBlur) {
+  for (const Shape& shape : {Shape{1, 128, 96}, Shape{1, 48, 48, 48}}) {
+    std::vector<double> roughness;
+    for (int domain = 0; domain <= 8; ++domain) {
+      const auto data = open_dataset(
+          fmt::format("synthetic:samples=1,noise=0,texture=0,domain={}", domain), shape, 3);
+      const at::Tensor image = whole_image(*data, 0, at::kDouble);
+      const int64_t last = image.dim() - 1;
+      roughness.push_back((image.diff(1, last).abs().mean() / image.std()).item<double>());
+    }
+    const auto [least, most] = std::minmax_element(roughness.begin(), roughness.end());
+    EXPECT_LT(*least, 0.9 * *most);
+  }
+}
+
 TEST(Synthetic, ClassesAreAllThereAndNoMore) {
   for (const Shape& shape : kShapes)
     for (int64_t classes = 2; classes <= 4; ++classes) {
