@@ -136,15 +136,21 @@ Keys data_keys() {
 
 Keys train_keys() {
   return {
-      conduct(excluding({"--steps"},
-                        alias({"--num-epochs"},
-                              within(1, kMostCounted,
-                                     key("--epochs", "epochs", "passes over the data (default: 10)",
-                                         &Config::epochs))))),
+      conduct(excluding(
+          {"--steps"},
+          alias({"--num-epochs"},
+                within(1, kMostCounted,
+                       key("--epochs", "epochs",
+                           "passes over the data, the source's of several domains (default: 10)",
+                           &Config::epochs))))),
       conduct(excluding({"--epochs"},
                         within(1, kMostCounted,
                                key("--steps", "steps", "updates of the weights, instead of epochs",
                                    &Config::steps)))),
+      conduct(key("--target-epochs", "target_epochs",
+                  "passes over the data of each domain beside the source that the run may take: 3, "
+                  "or 3/5 for one number each; 0: any (docs/domains.md)",
+                  &Config::target_epochs)),
       within(1, kMostParts,
              key("--accumulation", "accumulation", "batches whose gradients make one step",
                  &Config::accumulation)),

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "tessera/base/domain_names.h"
@@ -20,6 +19,7 @@ struct DomainTable {
   std::string source;
   std::string options;  // ",shuffle=no,classes=3"
   int64_t batch = 0;    // 0: not said
+  int64_t epochs = 0;   // 0: not said
 };
 
 std::string place_of(const TomlEntry& entry, const std::string& file_name) {
@@ -48,16 +48,22 @@ std::string option_text(const TomlValue& value, const std::string& place) {
   return *text;
 }
 
+int64_t count_of(const TomlEntry& entry, const std::string& place) {
+  const auto* count = std::get_if<int64_t>(&entry.value);
+  if (count == nullptr || *count < 1)
+    throw_error<InvalidInput>("{} must be a whole number from 1 on", place);
+  return *count;
+}
+
 void add_entry(const TomlEntry& entry, const std::string& file_name, DomainTable* table) {
   const std::string place = fmt::format("{} {}", place_of(entry, file_name), entry.key);
   if (table->place.empty()) table->place = place_of(entry, file_name);
   if (entry.key == "source") {
     table->source = option_text(entry.value, place);
   } else if (entry.key == "batch") {
-    const auto* batch = std::get_if<int64_t>(&entry.value);
-    if (batch == nullptr || *batch < 1)
-      throw_error<InvalidInput>("{} must be a whole number from 1 on", place);
-    table->batch = *batch;
+    table->batch = count_of(entry, place);
+  } else if (entry.key == "epochs") {
+    table->epochs = count_of(entry, place);
   } else {
     table->options += fmt::format(",{}={}", entry.key, option_text(entry.value, place));
   }
@@ -71,6 +77,38 @@ ConfigAssignment assignment(const std::string& option, const std::string& text,
   return made;
 }
 
+using DomainTables = std::map<int, DomainTable>;
+
+std::string data_of(const DomainTables& tables) {
+  std::vector<std::string> specs;
+  for (const auto& [domain, table] : tables) {
+    if (table.source.empty())
+      throw_error<InvalidInput>("{} has no source; name its data set: source = \"folder:PATH\"",
+                                table.place);
+    specs.push_back(fmt::format("{}={}{}", domain_name(domain), table.source, table.options));
+  }
+  return joined(specs, ";");
+}
+
+/// What the tables say by one key: the source's number by an option of its own, those of the
+/// targets by one for all of them.
+void add_counts(const DomainTables& tables, int64_t DomainTable::*count, const char* of_source,
+                const char* of_targets, ConfigLayer* layer) {
+  const std::string& place = tables.begin()->second.place;
+  std::vector<std::string> counts(tables.rbegin()->first, "0");
+  bool is_said = false;
+  for (const auto& [domain, table] : tables) {
+    if (table.*count == 0) continue;
+    const std::string text = fmt::format("{}", table.*count);
+    if (domain == 0)
+      layer->push_back(assignment(of_source, text, place));
+    else
+      counts[domain - 1] = text;
+    is_said = is_said || domain > 0;
+  }
+  if (is_said) layer->push_back(assignment(of_targets, joined(counts, "/"), place));
+}
+
 }  // namespace
 
 bool is_of_domain(const TomlEntry& entry) { return entry.table.starts_with(kPrefix); }
@@ -81,21 +119,10 @@ ConfigLayer parse_domain_tables(const std::vector<TomlEntry>& entries,
   for (const TomlEntry& entry : entries)
     if (is_of_domain(entry)) add_entry(entry, file_name, &tables[domain_of(entry, file_name)]);
   if (tables.empty()) return {};
-  std::vector<std::string> specs, batches(tables.rbegin()->first, "0");
-  for (const auto& [domain, table] : tables) {
-    const std::string name = domain_name(domain);
-    if (table.source.empty())
-      throw_error<InvalidInput>("{} has no source; name its data set: source = \"folder:PATH\"",
-                                table.place);
-    specs.push_back(fmt::format("{}={}{}", name, table.source, table.options));
-    if (domain > 0) batches[domain - 1] = fmt::format("{}", table.batch);
-  }
   const std::string place = tables.begin()->second.place;
-  ConfigLayer layer{assignment("--data", joined(specs, ";"), place)};
-  if (const auto source = tables.find(0); source != tables.end() && source->second.batch > 0)
-    layer.push_back(assignment("--batch", fmt::format("{}", source->second.batch), place));
-  if (std::any_of(batches.begin(), batches.end(), [](const auto& each) { return each != "0"; }))
-    layer.push_back(assignment("--target-batch", joined(batches, "/"), place));
+  ConfigLayer layer{assignment("--data", data_of(tables), place)};
+  add_counts(tables, &DomainTable::batch, "--batch", "--target-batch", &layer);
+  add_counts(tables, &DomainTable::epochs, "--epochs", "--target-epochs", &layer);
   return layer;
 }
 

@@ -1,15 +1,17 @@
 #pragma once
 // The tables of a configuration file that describe the data of one domain each, for networks of
-// several domains. They say what `--data 'source=...;target1=...'` says, with --batch and
-// --target-batch:
+// several domains. They say what `--data 'source=...;target1=...'` says, with --batch and --epochs,
+// --target-batch and --target-epochs:
 //
-//   [data.source]                         --data
-//   'source=folder:mnist;target1=list:m.csv,shuffle=no' source = "folder:mnist" --batch 32
-//   --target-batch 8 batch = 32
+//   [data.source]               --data 'source=folder:mnist;target1=list:m.csv,shuffle=no'
+//   source = "folder:mnist"
+//   batch = 32                  --batch 32
+//   epochs = 20                 --epochs 20
 //
 //   [data.target1]
 //   source = "list:m.csv"
-//   batch = 8
+//   batch = 8                   --target-batch 8
+//   epochs = 5                  --target-epochs 5
 //   shuffle = false
 //
 // Every other key is an option of the data set.

@@ -63,7 +63,7 @@ std::string shown(const Json& value) {
 
 void fill_in(TrainConfig& config) {
   if (!config.dtype) config.dtype = "float32";
-  if (!config.epochs && !config.steps) config.epochs = 10;
+  if (!config.epochs && !config.steps && config.target_epochs.empty()) config.epochs = 10;
   if (!config.learning_rate) config.learning_rate = config.optimiser == "sgd" ? 0.01 : 0.001;
   if (!config.weight_decay) config.weight_decay = config.optimiser == "adamw" ? 0.01 : 0.0;
   if (!config.gamma) config.gamma = config.schedule == "exponential" ? 0.95 : 0.1;

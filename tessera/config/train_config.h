@@ -45,8 +45,9 @@ struct TrainConfig : JobConfig {
   bool drop_last = false;
 
   // [train]
-  std::optional<int64_t> epochs;  // neither: 10 epochs
+  std::optional<int64_t> epochs;  // none of these three: 10
   std::optional<int64_t> steps;
+  std::string target_epochs;  // most passes over each target's data: "3", "3/5"; empty: any number
   int64_t accumulation = 1;
   double clip_norm = 0;  // 0: off
   std::string on_nan = "stop";

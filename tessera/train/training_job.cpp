@@ -5,7 +5,6 @@
 #include <set>
 
 #include "tessera/augment/layout_changes.h"
-#include "tessera/base/counts.h"
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
 #include "tessera/base/text.h"
@@ -16,6 +15,7 @@
 #include "tessera/lower/inference.h"
 #include "tessera/train/configured.h"
 #include "tessera/train/growing_cycles.h"
+#include "tessera/train/run_length.h"
 #include "tessera/train/serial_check.h"
 
 namespace tessera {
@@ -269,6 +269,14 @@ void open_targets(TrainingJob* job) {
   }
 }
 
+void set_length(TrainingJob* job) {
+  std::vector<BatchPlan> targets;
+  for (const TargetDomain& target : job->targets) targets.push_back(target.batches);
+  const RunLength length = run_length(job->config, *job->batches, targets);
+  job->steps_per_epoch = length.steps_per_epoch;
+  job->total_steps = length.steps;
+}
+
 }  // namespace
 
 void check_image_shape(const Graph& graph, const Dataset& data) {
@@ -399,14 +407,7 @@ TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, cons
   if (config.multigrid_error > 0 || config.multigrid_residual > 0)
     job.growing_cycles = std::make_shared<GrowingCycles>();
   if (job.validation_set.samples) lower_validation(&job);
-  job.steps_per_epoch =
-      std::max<int64_t>(1, job.batches->batches_per_epoch() / config.accumulation);
-  const int64_t epochs = config.epochs.value_or(10);
-  job.total_steps = config.steps ? *config.steps : product_of({job.steps_per_epoch, epochs});
-  if (job.total_steps > kMostCounted)
-    throw_error<InvalidInput>("[--epochs] {} of {} are too many; use at most {}",
-                              counted(epochs, "epoch"), counted(job.steps_per_epoch, "step"),
-                              std::max<int64_t>(1, kMostCounted / job.steps_per_epoch));
+  set_length(&job);
   return job;
 }
 

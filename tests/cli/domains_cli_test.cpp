@@ -102,6 +102,23 @@ TEST_F(DomainsCli, TrainsByTheTablesOfAFileAndScoresTargets) {
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
 }
 
+/// Sixteen samples of a target make four batches; two passes over them are eight steps.
+TEST_F(DomainsCli, ATargetsDataMayBeGoneThroughSoManyTimes) {
+  const std::string train = "train" + kDigits + data() + "--validation-fraction 0 --json --run ";
+  const std::string run = folder_ + "/run";
+  const Outcome outcome = tessera(train + run + " --target-epochs 0/2");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["steps"], 8);
+  // More passes, and the run goes on where it was.
+  const Outcome longer = tessera(train + run + " --target-epochs 0/3");
+  ASSERT_EQ(longer.exit_code, 0) << longer.err;
+  EXPECT_NE(longer.err.find("resumed at step 8"), std::string::npos) << longer.err;
+  EXPECT_EQ(json::parse(longer.out)["steps"], 12);
+  expect_refused(train + folder_ + "/other --target-epochs 2 --epochs 3",
+                 "[--target-epochs] the run has 12 steps, and 2 epochs of target1 are through "
+                 "after 8; give at most that many --steps, or more epochs");
+}
+
 TEST_F(DomainsCli, RefusesTargetsThatCannotBeScored) {
   const std::string images = write_images();
   const std::string sets = "--steps 1 --data 'source=" + kMadeUp + ";target1=files:" + images +

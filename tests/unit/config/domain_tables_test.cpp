@@ -42,6 +42,16 @@ TEST(DomainTables, SayWhatTheOptionsSay) {
   EXPECT_EQ(config.normalise, "scale");
 }
 
+TEST(DomainTables, CountEpochsOfEachDomain) {
+  const TrainConfig config =
+      from_file(kSource + "epochs = 5\n[data.target2]\nsource = 'folder:m'\nepochs = 3\n");
+  EXPECT_EQ(config.data, "source=folder:mnist;target2=folder:m");
+  EXPECT_EQ(config.epochs, 5);
+  EXPECT_EQ(config.target_epochs, "0/3");
+  expect_refused(kSource + "epochs = 1.5",
+                 "run.toml:3:1: [data.source] epochs must be a whole number from 1 on");
+}
+
 /// What a file does not say of batches stays what it was.
 TEST(DomainTables, MayLeaveBatchesToTheModel) {
   const TrainConfig config = from_file(kSource + "[data.target1]\nsource = 'folder:m'\n");
