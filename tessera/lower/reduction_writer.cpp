@@ -47,10 +47,7 @@ void ReductionWriter::expect(const Members& members, int64_t elements) {
 void ReductionWriter::start(int channel, BufferId buffer, const Members& members) {
   Lane& lane = lane_of(members);
   lane.waiting.push_back({channel, buffer});
-  if (lane.current.empty())
-    start_waiting(&lane);
-  else if (!lane.meets_kernels)
-    finish(&lane);
+  if (lane.current.empty() && lane.meets_kernels) start_waiting(&lane);
 }
 
 void ReductionWriter::start_waiting(Lane* lane) {
@@ -129,8 +126,10 @@ void ReductionWriter::advance(const Members& ranks, double work) {
 }
 
 void ReductionWriter::finish_all() {
-  for (Lane& lane : lanes_)
+  for (Lane& lane : lanes_) {
+    if (lane.current.empty()) start_waiting(&lane);
     while (!lane.current.empty()) finish(&lane);
+  }
 }
 
 }  // namespace tessera

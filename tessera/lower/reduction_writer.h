@@ -10,7 +10,8 @@
 // shared out among what is left to send, so that all of it hides if anything can, and no rate has
 // to be known. Reductions over the same ranks come one after the other: what they receive takes the
 // memory of one of them. Where the members never run a kernel together (parameters that two stages
-// use), the next one's start finishes the one before. All members post and wait in the same places
+// use), all of them wait for the end of backward: who is through first has nothing else to do, and
+// who is not must not wait for it in the middle. All members post and wait in the same places
 // of the walk over all tasks, so nobody waits in a cycle.
 
 #include <deque>
