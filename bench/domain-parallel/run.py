@@ -2,19 +2,23 @@
 """What each worker holds when domains have workers of their own: figure 7 of the study as tables.
 
     python3 bench/domain-parallel/run.py [--program build/tessera]
+    python3 bench/domain-parallel/run.py --measure     # busy shares of two workers on two cores
 
-Predicted by `tessera plan`, which runs nothing. Writes memory.csv and fits.csv beside this file and
-prints the tables of README.md.
+Predicted by `tessera plan`, which runs nothing. Writes memory.csv, fits.csv and memory.svg beside
+this file and prints the tables of README.md.
 """
 
 import argparse
 import csv
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+
+import plot
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EDGES = (64, 128, 256, 512, 768, 1024, 2048)
@@ -22,6 +26,8 @@ TARGETS = (1, 4, 7)
 LIMIT = 16 * 10**9
 STEP = 32  # pixels, of the search for the largest image
 FLATNESS = 0.03
+MEASURED_EDGES = (128, 256)
+REPEATS = 7
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,14 @@ def placements():
     grid = [Placement("2x2 workers a domain", targets, ("--domains", "1", "--space", "2x2"))
             for targets in TARGETS]
     return one + domain + encoder + grid
+
+
+def shares(durations, step):
+    """`durations`: of workers, with their number."""
+    busy = {}
+    for worker, duration in durations:
+        busy[worker] = busy.get(worker, 0) + duration
+    return [busy[worker] / step for worker in sorted(busy)]
 
 
 class Program:
@@ -68,19 +82,26 @@ class Program:
         answer = self.plan(placement, edge)
         return [a + p for a, p in zip(answer["arena_bytes"], answer["parameter_bytes"])]
 
-    def busy(self, placement, edge):
-        """Per worker, the part of a predicted step in which it computes."""
+    def trace(self, *arguments):
+        """The events of a step, and how long it takes."""
         with tempfile.TemporaryDirectory() as folder:
             trace = os.path.join(folder, "trace.json")
-            self.call("plan", *self.job(placement, edge), "--trace", trace, "--json")
+            self.call(*arguments, "--trace", trace, "--json")
             with open(trace) as file:
                 events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
-        step = max(e["ts"] + e["dur"] for e in events)
-        busy = {}
-        for event in events:  # waits lie inside tasks
-            sign = -1 if event["cat"] == "wait" else 1
-            busy[event["tid"]] = busy.get(event["tid"], 0) + sign * event["dur"]
-        return [busy[rank] / step for rank in sorted(busy)]
+        return events, max(e["ts"] + e["dur"] for e in events) - min(e["ts"] for e in events)
+
+    def busy(self, placement, edge):
+        """Per worker, the part of a predicted step in which it computes."""
+        events, step = self.trace("plan", *self.job(placement, edge))
+        # Waits lie inside tasks.
+        return shares([(e["tid"], -e["dur"] if e["cat"] == "wait" else e["dur"]) for e in events], step)
+
+    def measured(self, placement, edge):
+        """Per worker, the part of a real step that passes in kernels."""
+        job = self.job(placement, edge)
+        events, step = self.trace("bench", *job, "--iterations", "3")
+        return shares([(e["tid"], e["dur"]) for e in events if e["cat"] == "kernel"], step)
 
 
 def largest_edge(program, placement):
@@ -146,15 +167,34 @@ def fits_table(rows):
     return "\n".join(lines)
 
 
+def measured_table(program):
+    """Two workers: the source's and the target's, on a core each."""
+    placement = Placement("a worker a domain", 1, ("--domains", "1"))
+    lines = [f"| image | worker | predicted | measured | least to most of {REPEATS} |", "|---|---|---:|---:|---|"]
+    for edge in MEASURED_EDGES:
+        predicted = program.busy(placement, edge)
+        repeated = list(zip(*[program.measured(placement, edge) for _ in range(REPEATS)]))
+        for name, share, measured in zip(("source", "target1"), predicted, repeated):
+            cells = [f"{100 * x:.0f}%" for x in (share, statistics.median(measured), min(measured),
+                                                 max(measured))]
+            lines.append(f"| {edge}² | {name} | {cells[0]} | {cells[1]} | {cells[2]} to {cells[3]} |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default="build/tessera")
     parser.add_argument("--base", type=int, default=32)
     parser.add_argument("--depth", type=int, default=4)
+    parser.add_argument("--measure", action="store_true", help="run steps, and predict nothing else")
     options = parser.parse_args()
     program = Program(options.program, options.base, options.depth)
+    if options.measure:
+        return print(measured_table(program))
     rows = [row(program, placement, edge) for placement in placements() for edge in EDGES]
     write_csv("memory.csv", rows)
+    with open(os.path.join(HERE, "memory.svg"), "w") as file:
+        file.write(plot.to_svg(rows))
     print("GB of the fullest worker:\n\n" + memory_table(rows) + "\n")
     for name, more in flatness(rows).items():
         print(f"{name}: {100 * more:+.1f}% from {TARGETS[0]} to {TARGETS[-1]} targets at most")
