@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # The walk-throughs of docs/walkthroughs.md, each in minutes on 2 cores.
 #
-#   examples/walkthroughs/run.sh brain|retina|mnist [PROGRAM] [FOLDER]
+#   examples/walkthroughs/run.sh brain|retina|mnist|domains [PROGRAM] [FOLDER]
 set -euo pipefail
-which=${1:?give brain, retina or mnist}
+which=${1:?give brain, retina, mnist or domains}
 program=$(realpath "${2:-build/tessera}")
 folder=${3:-runs/walkthroughs}/$which
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 cd "$folder"
-rm -rf run
+rm -rf run source_only
 
-python3 "$here/${which}_data.py" data
+if [ -e "$here/${which}_data.py" ]; then python3 "$here/${which}_data.py" data; fi
 case $which in
 brain)
   "$program" train unet3d:base=8,depth=4,classes=4,norm=instance --input 1x1x60x72x30 \
@@ -42,8 +42,23 @@ mnist)
   "$program" predict run --images folder:data/digits,split=test --output classes.npy
   python3 "$here/mnist_picture.py" data classes.npy digits.png
   ;;
+domains)
+  source=synthetic:samples=64,classes=3,noise=0.1,texture=0.2
+  target=$source,domain=5
+  options=(--input 8x1x64x64 --validation-fraction 0 --epochs 40 --optimiser adam
+    --learning-rate 0.003 --learning-rate-schedule cosine)
+  model=dsn_unet2d:base=8,depth=3,classes=3
+  "$program" train $model,targets=0 --data $source "${options[@]}" --threads 2 --run source_only
+  "$program" train "$model,targets=1,similarity=mmd,gamma=5,start=120,ramp=120" \
+    --data "source=$source;target1=$target" "${options[@]}" --domains 1 --run run \
+    --save-weights weights.safetensors
+  for run in source_only run; do
+    for data in $source $target; do "$program" evaluate $run --data $data --seed 77; done
+  done
+  python3 "$here/domains_picture.py" "$program" weights.safetensors $source $target codes.png
+  ;;
 *)
-  echo "run.sh: '$which' is not one of brain, retina, mnist" >&2
+  echo "run.sh: '$which' is not one of brain, retina, mnist, domains" >&2
   exit 2
   ;;
 esac
