@@ -69,9 +69,10 @@ class RowPanels {
   /// Of the end, all rows.
   int64_t first_row(int64_t panel) const { return std::min(panel * height_, rows_); }
   int64_t rows_of(int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
-  /// How many panels fit where a row takes this much; at least one.
+  /// How many panels fit where a row takes this much; at least one. The last one may be lower.
   int64_t within(size_t room, int64_t per_row) const {
-    return std::clamp<int64_t>(static_cast<int64_t>(room) / (per_row * height_), 1, count_);
+    const int64_t rows = static_cast<int64_t>(room) / per_row;
+    return rows >= rows_ ? count_ : std::clamp<int64_t>(rows / height_, 1, count_);
   }
 
  private:

@@ -8,7 +8,8 @@
 // transformed once.
 //
 // Memory besides the images: the transformed kernels, four times the weight; and for each thread
-// the points of a block.
+// the points of a block. Where all tiles are one block, kernels are used once: each thread
+// transforms those of a panel of channels and multiplies them at once, in the cache.
 
 #include <ATen/Parallel.h>
 
@@ -51,13 +52,19 @@ class WinogradProduct {
   }
 
  private:
+  /// Transformed kernels of these panels of rows.
+  struct PackedPanels {
+    T* data;
+    int64_t first, end;
+  };
+
   void run_panels(int64_t first, int64_t end) {
-    first_panel_ = first;
-    end_panel_ = end;
-    pack_weight();
-    const int64_t num_panels = end_panel_ - first_panel_;
+    const PackedPanels packed{packed_.data(), first, end};
+    const int64_t num_panels = end - first;
     const int64_t total = out_.batch * tiles_[1] * tiles_[2];
     const int64_t blocks = (total + kColumns - 1) / kColumns;
+    if (blocks == 1 && out_.size[0] == 1) return run_one_block(packed, total);
+    pack_weight(packed);
     // Few blocks are cut by depth, too, and by channels, so that every thread has one.
     const int64_t wanted = (at::get_num_threads() + blocks - 1) / blocks;
     const int64_t depths = std::min(wanted, out_.size[0]);
@@ -68,9 +75,30 @@ class WinogradProduct {
         const int64_t depth = task / shares % depths, share = task % shares;
         Block block(*this,
                     runs_of_windows(tiles_, first, std::min(kColumns, total - first), kLanes<T>));
-        block.run(depth * out_.size[0] / depths, (depth + 1) * out_.size[0] / depths,
-                  first_panel_ + share * num_panels / shares,
-                  first_panel_ + (share + 1) * num_panels / shares);
+        block.run(depth * out_.size[0] / depths, (depth + 1) * out_.size[0] / depths, packed,
+                  packed.first + share * num_panels / shares,
+                  packed.first + (share + 1) * num_panels / shares);
+      }
+    });
+  }
+
+  /// Each thread has some of the panels, and room for one.
+  void run_one_block(const PackedPanels& all, int64_t total) {
+    const int64_t num_panels = all.end - all.first;
+    const int64_t shares = std::min<int64_t>(at::get_num_threads(), num_panels);
+    const int64_t per_row = kPoints * taps_.slices * group_.num_in;
+    at::parallel_for(0, shares, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t share = begin; share < end; ++share) {
+        Block block(*this, runs_of_windows(tiles_, 0, total, kLanes<T>));
+        block.transform(0, 0);
+        const int64_t first = all.first + share * num_panels / shares;
+        const int64_t last = all.first + (share + 1) * num_panels / shares;
+        const int64_t rows_before = panels_.first_row(first) - panels_.first_row(all.first);
+        for (int64_t panel = first; panel < last; ++panel) {
+          const PackedPanels one{all.data + rows_before * per_row, panel, panel + 1};
+          for (int64_t slice = 0; slice < taps_.slices; ++slice) pack_panel(one, panel, slice);
+          block.multiply_and_write(0, one, panel);
+        }
       }
     });
   }
@@ -83,25 +111,25 @@ class WinogradProduct {
   }
 
   /// The transformed kernels of a panel of rows: [channel][row].
-  T* packed_panel(int64_t point, int64_t slice, int64_t panel) const {
-    const int64_t before = panels_.first_row(first_panel_);
-    const int64_t rows = panels_.first_row(end_panel_) - before;
-    return packed_.data() +
+  T* packed_panel(const PackedPanels& packed, int64_t point, int64_t slice, int64_t panel) const {
+    const int64_t before = panels_.first_row(packed.first);
+    const int64_t rows = panels_.first_row(packed.end) - before;
+    return packed.data +
            ((point * taps_.slices + slice) * rows + panels_.first_row(panel) - before) *
                group_.num_in;
   }
 
-  void pack_weight() const {
-    at::parallel_for(first_panel_ * taps_.slices, end_panel_ * taps_.slices, 1,
+  void pack_weight(const PackedPanels& packed) const {
+    at::parallel_for(packed.first * taps_.slices, packed.end * taps_.slices, 1,
                      [&](int64_t begin, int64_t end) {
                        for (int64_t task = begin; task < end; ++task)
-                         pack_panel(task / taps_.slices, task % taps_.slices);
+                         pack_panel(packed, task / taps_.slices, task % taps_.slices);
                      });
   }
 
   /// Rows are lanes. Some channels at a time, so that neither the weight nor the points, which lie
   /// far apart, are touched in small parts.
-  void pack_panel(int64_t panel, int64_t slice) const {
+  void pack_panel(const PackedPanels& packed, int64_t panel, int64_t slice) const {
     constexpr int64_t kChannels = 8;
     constexpr int64_t kWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
     const int64_t rows = panels_.rows_of(panel);
@@ -126,7 +154,8 @@ class WinogradProduct {
                 store(&points[point][channel * rows + lane], value);
               });
       for (int point = 0; point < kPoints; ++point)
-        std::copy_n(points[point], count * rows, packed_panel(point, slice, panel) + first * rows);
+        std::copy_n(points[point], count * rows,
+                    packed_panel(packed, point, slice, panel) + first * rows);
     }
   }
 
@@ -146,18 +175,26 @@ class WinogradProduct {
       sums_ = points_ + product.taps_.slices * slice_size_;
     }
 
-    void run(int64_t depth_begin, int64_t depth_end, int64_t first_panel, int64_t end_panel) {
-      const SquareTaps& taps = product_.taps_;
+    void run(int64_t depth_begin, int64_t depth_end, const PackedPanels& packed,
+             int64_t first_panel, int64_t end_panel) {
       for (int64_t depth = depth_begin; depth < depth_end; ++depth) {
         // The first output needs all slices, each further one a new one.
-        for (int64_t slice = depth == depth_begin ? 0 : taps.slices - 1; slice < taps.slices;
-             ++slice)
-          if (is_inside(depth, slice)) transform_slice(taps.image_slice(depth, slice));
-        for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-          multiply(depth, panel);
-          write(depth, panel);
-        }
+        transform(depth, depth == depth_begin ? 0 : product_.taps_.slices - 1);
+        for (int64_t panel = first_panel; panel < end_panel; ++panel)
+          multiply_and_write(depth, packed, panel);
       }
+    }
+
+    /// The slices that an output needs, from one of them on.
+    void transform(int64_t depth, int64_t first_slice) {
+      const SquareTaps& taps = product_.taps_;
+      for (int64_t slice = first_slice; slice < taps.slices; ++slice)
+        if (is_inside(depth, slice)) transform_slice(taps.image_slice(depth, slice));
+    }
+
+    void multiply_and_write(int64_t depth, const PackedPanels& packed, int64_t panel) {
+      multiply(depth, packed, panel);
+      write(depth, panel);
     }
 
    private:
@@ -203,7 +240,7 @@ class WinogradProduct {
     }
 
     /// Sums are [point][row][column].
-    void multiply(int64_t depth, int64_t panel) {
+    void multiply(int64_t depth, const PackedPanels& packed, int64_t panel) {
       const int64_t rows = product_.panels_.rows_of(panel);
       std::array<PanelPart<T>, SquareTaps::kMostSlices> parts;
       for (int point = 0; point < kPoints; ++point) {
@@ -211,7 +248,7 @@ class WinogradProduct {
         for (int64_t slice = 0; slice < product_.taps_.slices; ++slice)
           if (is_inside(depth, slice))
             parts[count++] = {
-                product_.packed_panel(point, slice, panel), rows,
+                product_.packed_panel(packed, point, slice, panel), rows,
                 points_of(product_.taps_.image_slice(depth, slice)) + point * point_size_};
         multiply_panels<T>(static_cast<int>(rows), {parts.data(), count}, product_.group_.num_in,
                            {nullptr, kColumns, nullptr, sums_ + point * sum_size_, kColumns});
@@ -261,7 +298,6 @@ class WinogradProduct {
   const RowPanels panels_;
   const SpaceAxes tiles_;
   const std::span<T> packed_;
-  int64_t first_panel_ = 0, end_panel_ = 0;  // that are packed
 };
 
 }  // namespace tessera
