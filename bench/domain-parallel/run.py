@@ -95,7 +95,8 @@ class Program:
         """Per worker, the part of a predicted step in which it computes."""
         events, step = self.trace("plan", *self.job(placement, edge))
         # Waits lie inside tasks.
-        return shares([(e["tid"], -e["dur"] if e["cat"] == "wait" else e["dur"]) for e in events], step)
+        signs = {"wait": -1}
+        return shares([(e["tid"], signs.get(e["cat"], 1) * e["dur"]) for e in events], step)
 
     def measured(self, placement, edge):
         """Per worker, the part of a real step that passes in kernels."""
@@ -170,13 +171,14 @@ def fits_table(rows):
 def measured_table(program):
     """Two workers: the source's and the target's, on a core each."""
     placement = Placement("a worker a domain", 1, ("--domains", "1"))
-    lines = [f"| image | worker | predicted | measured | least to most of {REPEATS} |", "|---|---|---:|---:|---|"]
+    lines = [f"| image | worker | predicted | measured | least to most of {REPEATS} |",
+             "|---|---|---:|---:|---|"]
     for edge in MEASURED_EDGES:
         predicted = program.busy(placement, edge)
         repeated = list(zip(*[program.measured(placement, edge) for _ in range(REPEATS)]))
         for name, share, measured in zip(("source", "target1"), predicted, repeated):
-            cells = [f"{100 * x:.0f}%" for x in (share, statistics.median(measured), min(measured),
-                                                 max(measured))]
+            figures = share, statistics.median(measured), min(measured), max(measured)
+            cells = [f"{100 * x:.0f}%" for x in figures]
             lines.append(f"| {edge}² | {name} | {cells[0]} | {cells[1]} | {cells[2]} to {cells[3]} |")
     return "\n".join(lines)
 

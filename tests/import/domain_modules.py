@@ -85,7 +85,8 @@ class MeanOverBatch(nn.Module):
 
 def features():
     """The four modules by their options."""
-    return {"encoder": Features(), "private": Features(), "decoder": FromFeatures(), "head": Scores()}
+    encoders = {"encoder": Features(), "private": Features()}
+    return {**encoders, "decoder": FromFeatures(), "head": Scores()}
 
 
 def maps():

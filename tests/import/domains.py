@@ -96,7 +96,8 @@ def train_one_step(program, model, options, data, folder):
     command = [program, "train", model, *options, *input_options(), "--data", data, "--steps", 1]
     command += ["--learning-rate", 0, "--momentum", 0, "--dtype", "float64", "--print-loss"]
     command += ["--validation-fraction", 0, "--dump-gradients", folder / "g.safetensors"]
-    command += ["--save-weights", folder / "w.safetensors", "--run", folder / "one_step", "--resume", "no"]
+    command += ["--save-weights", folder / "w.safetensors"]
+    command += ["--run", folder / "one_step", "--resume", "no"]
     return outside.run(command, 300)
 
 
@@ -156,7 +157,8 @@ def equals_pytorch(program, kind, modules, options, folder):
 
 def trains_and_applies(program, kind, options, folder):
     """Runs that are entered again, and are applied by their folder alone."""
-    made_up = "synthetic:classes=3,samples=16" + (",kind=classification" if kind == "features" else "")
+    made_up = "synthetic:classes=3,samples=16"
+    made_up += ",kind=classification" if kind == "features" else ""
     model = "dsn:targets=1,similarity=mmd"
     run = folder / "run"
     train = [program, "train", model, *options, *input_options(), "--domains", 2, "--json"]

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -16,6 +17,7 @@
 #include "tessera/ops/loss/dice.h"
 #include "tessera/ops/norm/batch_norm.h"
 #include "tessera/ops/pointwise/relu.h"
+#include "tessera/planner/domains.h"
 #include "tessera/zoo/zoo.h"
 
 namespace tessera::stage_programs_test {
@@ -136,6 +138,25 @@ TEST(StagePrograms, ReduceGradientsOverTheirHoldersAlone) {
       for (const Bucket& bucket : program.buckets)
         EXPECT_EQ(bucket.holders, plan.stage_ranks(stage));
     }
+}
+
+/// Workers of different domains run no kernel together: who waited for the others in the middle of
+/// backward would wait for all of theirs.
+TEST(StagePrograms, SumsOfDomainsWaitForTheEndOfBackward) {
+  const Graph graph = build_model("dsn:base=2,code=4,classes=3,targets=2", {2, 1, 16, 16});
+  Plan plan;
+  plan.stages.resize(3);
+  plan.stage_of = stages_by_domains(graph, plan, group_by_domains(graph, 1));
+  for (const Program& program : lower(graph, plan).programs) {
+    size_t last_kernel = 0, first_sum = program.instructions.size();
+    for (size_t i = 0; i < program.instructions.size(); ++i) {
+      if (std::holds_alternative<Run>(program.instructions[i])) last_kernel = i;
+      const auto* start = std::get_if<StartReduce>(&program.instructions[i]);
+      if (start && start->buffer != program.loss) first_sum = std::min(first_sum, i);
+    }
+    EXPECT_LT(last_kernel, first_sum);
+    EXPECT_LT(first_sum, program.instructions.size());
+  }
 }
 
 TEST(StagePrograms, EveryRankLearnsTheLoss) {
