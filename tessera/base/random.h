@@ -29,7 +29,12 @@ class RandomKey {
     return key;
   }
 
-  uint64_t bits(uint64_t index) const { return mix(state_ ^ mix(index * kGolden + state_)); }
+  uint64_t bits(uint64_t index) const { return bits_at(index); }
+  /// The same of anything with the arithmetic of a uint64_t: many indices at once.
+  template <class Word>
+  Word bits_at(const Word& index) const {
+    return mix(mix(index * kGolden + state_) ^ state_);
+  }
   /// In [0, 1), with 53 bits.
   double uniform(uint64_t index) const {
     return static_cast<double>(bits(index) >> 11) * 0x1.0p-53;
@@ -43,7 +48,8 @@ class RandomKey {
 
  private:
   static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
-  static uint64_t mix(uint64_t z) {  // the finaliser of SplitMix64
+  template <class Word>
+  static Word mix(Word z) {  // the finaliser of SplitMix64
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
