@@ -55,6 +55,7 @@ struct AdaptivePoolKernels {
                                         const at::Tensor& choices, const at::Tensor& grad_x);
 
   static const AdaptivePoolKernels kCpu;
+  static const AdaptivePoolKernels kAten;
 };
 inline constexpr Kernel<&AdaptivePoolKernels::pool_adaptive_averages> pool_adaptive_averages;
 inline constexpr Kernel<&AdaptivePoolKernels::pool_adaptive_averages_gradient>

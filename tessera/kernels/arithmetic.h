@@ -32,7 +32,7 @@ struct ArithmeticKernels {
                          const at::Tensor& a, const at::Tensor& b, at::Tensor gradient,
                          Scratch scratch);
 
-  static const ArithmeticKernels kCpu;
+  static const ArithmeticKernels kAten;
 };
 inline constexpr Kernel<&ArithmeticKernels::compute> compute;
 inline constexpr Kernel<&ArithmeticKernels::store_gradient> store_gradient;

@@ -19,6 +19,7 @@ struct ChannelReductionKernels {
                                   const at::Tensor& grad_x);
 
   static const ChannelReductionKernels kCpu;
+  static const ChannelReductionKernels kAten;
 };
 inline constexpr Kernel<&ChannelReductionKernels::sum_channels> sum_channels;
 inline constexpr Kernel<&ChannelReductionKernels::channel_maxima> channel_maxima;

@@ -14,6 +14,7 @@ struct ClassKernels {
   at::Tensor (*classes_with_largest_score)(const at::Tensor& scores);
 
   static const ClassKernels kCpu;
+  static const ClassKernels kAten;
 };
 inline constexpr Kernel<&ClassKernels::classes_with_largest_score> classes_with_largest_score;
 

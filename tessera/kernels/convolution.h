@@ -73,6 +73,7 @@ struct ConvolutionKernels {
                                           const at::Tensor& scratch);
 
   static const ConvolutionKernels kCpu;
+  static const ConvolutionKernels kAten;
 };
 inline constexpr Kernel<&ConvolutionKernels::convolve> convolve;
 inline constexpr Kernel<&ConvolutionKernels::convolve_transposed> convolve_transposed;

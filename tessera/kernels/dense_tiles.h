@@ -33,6 +33,7 @@ struct DenseTileKernels {
                          const TileKernel& kernel);
 
   static const DenseTileKernels kCpu;
+  static const DenseTileKernels kAten;
 };
 inline constexpr Kernel<&DenseTileKernels::in_dense_tiles> in_dense_tiles;
 

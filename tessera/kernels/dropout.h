@@ -32,6 +32,7 @@ struct DropoutKernels {
                         const at::Tensor& from, const at::Tensor& to);
 
   static const DropoutKernels kCpu;
+  static const DropoutKernels kAten;
 };
 inline constexpr Kernel<&DropoutKernels::apply_dropout> apply_dropout;
 

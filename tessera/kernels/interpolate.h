@@ -27,6 +27,7 @@ struct InterpolateKernels {
                                     const at::Tensor& grad_x);
 
   static const InterpolateKernels kCpu;
+  static const InterpolateKernels kAten;
 };
 inline constexpr Kernel<&InterpolateKernels::interpolate_piece> interpolate_piece;
 inline constexpr Kernel<&InterpolateKernels::interpolate_piece_adjoint> interpolate_piece_adjoint;

@@ -1,11 +1,16 @@
 #pragma once
 // How a call of a kernel finds its implementation. The functions of a family are a struct of
-// pointers, and there is one such table for each kind of device; a Kernel is the call, which takes
-// the table of the device on which its tensors lie.
+// pointers, a table, and there may be several: kCpu has loops of our own, which read and write the
+// memory of the CPU; kAten says the same by ATen's functions alone, which run wherever their
+// tensors lie. A Kernel is the call, which takes the table for the device of its tensors. So a
+// family runs on a new kind of device before anybody has written loops for it, and loops that are
+// written are tested against a second opinion. A family whose numbers take no loop of ours has
+// kAten alone.
 //
 //   struct SoftmaxKernels {
 //     void (*softmax_channels)(SoftmaxForm form, const at::Tensor& x, const at::Tensor& y);
-//     static const SoftmaxKernels kCpu;  // defined in cpu/softmax.cpp
+//     static const SoftmaxKernels kCpu;   // defined in cpu/softmax.cpp
+//     static const SoftmaxKernels kAten;  // in aten/softmax.cpp
 //   };
 //   inline constexpr Kernel<&SoftmaxKernels::softmax_channels> softmax_channels;
 //
@@ -19,6 +24,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/library_kernels.h"
 
 namespace tessera {
 
@@ -51,8 +57,14 @@ class Kernel<Member> {
 
  private:
   static const Family& table_of(const at::Device& device) {
-    TESSERA_CHECK(device.is_cpu(), "there are no kernels for tensors on {}", device.str());
-    return Family::kCpu;
+    if constexpr (!requires { Family::kCpu; }) {
+      return Family::kAten;
+    } else {
+      if constexpr (requires { Family::kAten; })
+        if (!device.is_cpu() || LibraryKernels::are_used()) return Family::kAten;
+      TESSERA_CHECK(device.is_cpu(), "there are no kernels for tensors on {}", device.str());
+      return Family::kCpu;
+    }
   }
 };
 

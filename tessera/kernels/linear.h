@@ -24,6 +24,7 @@ struct LinearKernels {
                                      const at::Tensor& weight_gradient);
 
   static const LinearKernels kCpu;
+  static const LinearKernels kAten;
 };
 inline constexpr Kernel<&LinearKernels::linear_product> linear_product;
 inline constexpr Kernel<&LinearKernels::linear_input_gradient> linear_input_gradient;

@@ -71,6 +71,7 @@ struct DiceKernels {
                         const at::Tensor& pulls, const at::Tensor& gradient);
 
   static const DiceKernels kCpu;
+  static const DiceKernels kAten;
 };
 inline constexpr Kernel<&DiceKernels::dice_overlaps> dice_overlaps;
 inline constexpr Kernel<&DiceKernels::dice_gradient> dice_gradient;

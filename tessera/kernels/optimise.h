@@ -54,6 +54,7 @@ struct OptimiserKernels {
                     const at::Tensor& mean, const at::Tensor& square);
 
   static const OptimiserKernels kCpu;
+  static const OptimiserKernels kAten;
 };
 inline constexpr Kernel<&OptimiserKernels::sgd_step> sgd_step;
 inline constexpr Kernel<&OptimiserKernels::adam_step> adam_step;

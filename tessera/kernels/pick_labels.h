@@ -16,6 +16,7 @@ struct LabelPickKernels {
                       const at::Tensor& to);
 
   static const LabelPickKernels kCpu;
+  static const LabelPickKernels kAten;
 };
 inline constexpr Kernel<&LabelPickKernels::pick_labels> pick_labels;
 

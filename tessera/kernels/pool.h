@@ -57,6 +57,7 @@ struct MaxPoolKernels {
                                const at::Tensor& choices, const at::Tensor& grad_x);
 
   static const MaxPoolKernels kCpu;
+  static const MaxPoolKernels kAten;
 };
 inline constexpr Kernel<&MaxPoolKernels::pool_maxima> pool_maxima;
 inline constexpr Kernel<&MaxPoolKernels::pool_maxima_gradient> pool_maxima_gradient;
@@ -74,6 +75,7 @@ struct AveragePoolKernels {
                                  const at::Tensor& grad_y, const at::Tensor& grad_x);
 
   static const AveragePoolKernels kCpu;
+  static const AveragePoolKernels kAten;
 };
 inline constexpr Kernel<&AveragePoolKernels::pool_averages> pool_averages;
 inline constexpr Kernel<&AveragePoolKernels::pool_averages_gradient> pool_averages_gradient;
@@ -89,6 +91,7 @@ struct MaxUnpoolKernels {
                                  const at::Tensor& places, const at::Tensor& grad_values);
 
   static const MaxUnpoolKernels kCpu;
+  static const MaxUnpoolKernels kAten;
 };
 inline constexpr Kernel<&MaxUnpoolKernels::unpool_maxima> unpool_maxima;
 inline constexpr Kernel<&MaxUnpoolKernels::unpool_maxima_gradient> unpool_maxima_gradient;

@@ -21,6 +21,7 @@ struct PreluKernels {
   at::Tensor (*slope_gradients)(const at::Tensor& x, const at::Tensor& grad_y);
 
   static const PreluKernels kCpu;
+  static const PreluKernels kAten;
 };
 inline constexpr Kernel<&PreluKernels::apply_slopes> apply_slopes;
 inline constexpr Kernel<&PreluKernels::slope_gradients> slope_gradients;

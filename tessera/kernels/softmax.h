@@ -17,6 +17,7 @@ struct SoftmaxKernels {
                                     const at::Tensor& grad_x);
 
   static const SoftmaxKernels kCpu;
+  static const SoftmaxKernels kAten;
 };
 inline constexpr Kernel<&SoftmaxKernels::softmax_channels> softmax_channels;
 inline constexpr Kernel<&SoftmaxKernels::softmax_channels_gradient> softmax_channels_gradient;

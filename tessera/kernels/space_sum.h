@@ -14,6 +14,7 @@ struct SpaceSumKernels {
   void (*sum_space)(const at::Tensor& x, double scale, const at::Tensor& sums);
 
   static const SpaceSumKernels kCpu;
+  static const SpaceSumKernels kAten;
 };
 inline constexpr Kernel<&SpaceSumKernels::sum_space> sum_space;
 

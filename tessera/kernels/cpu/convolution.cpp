@@ -3,7 +3,6 @@
 #include <span>
 
 #include "tessera/kernels/cpu/depthwise.h"
-#include "tessera/kernels/cpu/library_convolution.h"
 #include "tessera/kernels/cpu/strided_tensor.h"
 #include "tessera/kernels/cpu/window_gradient.h"
 #include "tessera/kernels/cpu/window_product.h"
@@ -13,6 +12,10 @@
 
 namespace tessera {
 namespace {
+
+/// Programs that are compiled for a machine without wide registers call LibTorch, which looks at
+/// the machine when it runs.
+constexpr bool kLibraryIsFaster = kVectorBytes < 32;
 
 constexpr int kMaxSpace = 3;
 
@@ -242,7 +245,8 @@ void convolve(const ConvolutionShape& shape, const at::Tensor& fine, const at::T
               const at::Tensor& bias, const at::Tensor& coarse, const at::Tensor& scratch) {
   check_shapes(shape, fine, weight, coarse);
   if (coarse.numel() == 0) return;
-  if (kLibraryIsFaster) return convolve_by_library(shape, fine, weight, bias, coarse);
+  if (kLibraryIsFaster)
+    return ConvolutionKernels::kAten.convolve(shape, fine, weight, bias, coarse, scratch);
   if (has_thin_groups(weight.sizes(), shape.groups))
     return convolve_depthwise(shape, fine, weight, bias, coarse);
   const Connection connection(shape, weight);
@@ -268,7 +272,9 @@ void convolve_transposed(const ConvolutionShape& shape, const at::Tensor& coarse
                          const at::Tensor& scratch) {
   check_shapes(shape, fine, weight, coarse);
   if (fine.numel() == 0) return;
-  if (kLibraryIsFaster) return convolve_transposed_by_library(shape, coarse, weight, bias, fine);
+  if (kLibraryIsFaster)
+    return ConvolutionKernels::kAten.convolve_transposed(shape, coarse, weight, bias, fine,
+                                                         scratch);
   if (has_thin_groups(weight.sizes(), shape.groups))
     return convolve_depthwise_transposed(shape, coarse, weight, bias, fine);
   const Connection connection(shape, weight);
@@ -299,7 +305,9 @@ void add_convolution_weight_gradient(const ConvolutionShape& shape, const at::Te
                                      const at::Tensor& scratch) {
   check_shapes(shape, fine, weight_gradient, coarse);
   if (coarse.numel() == 0 || fine.numel() == 0) return;
-  if (kLibraryIsFaster) return add_weight_gradient_by_library(shape, fine, coarse, weight_gradient);
+  if (kLibraryIsFaster)
+    return ConvolutionKernels::kAten.add_convolution_weight_gradient(shape, fine, coarse,
+                                                                     weight_gradient, scratch);
   if (has_thin_groups(weight_gradient.sizes(), shape.groups))
     return add_depthwise_weight_gradient(shape, fine, coarse, weight_gradient);
   const Connection connection(shape, weight_gradient);

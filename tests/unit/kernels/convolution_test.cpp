@@ -6,11 +6,11 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/version.h>
 
 #include <optional>
 
 #include "tessera/graph/number_type.h"
-#include "tessera/kernels/cpu/library_convolution.h"
 #include "tests/unit/ops/random_views.h"
 
 namespace tessera::convolution_kernel_test {
@@ -248,32 +248,87 @@ TEST(ConvolutionKernels, PartsOfTheFineImage) {
   }
 }
 
-// What builds without wide registers run: the library behind the same three functions.
+/// Any part of a fine image, which may also begin before the first window and end after the last.
+struct PartCase {
+  ConvolutionShape shape;
+  at::Tensor fine, weight, fine_bias, coarse_bias, coarse;  // float64
+};
+
+PartCase draw_part(Draw& draw, int64_t num_spatial) {
+  const Case whole = draw_case(draw, num_spatial, /*square=*/false);
+  PartCase part{whole.shape, {},          whole.weight, draw.uniform({whole.fine.size(1)}, -1, 1),
+                whole.bias,  whole.coarse};
+  std::vector<int64_t> sizes{whole.fine.size(0), whole.fine.size(1)};
+  for (int64_t axis = 2; axis < whole.fine.dim(); ++axis) {
+    part.shape.fine_begin.push_back(draw.between(-2, whole.fine.size(axis) - 1));
+    sizes.push_back(draw.between(1, whole.fine.size(axis) - part.shape.fine_begin.back() + 2));
+  }
+  part.fine = draw.uniform(sizes, -1, 1);
+  return part;
+}
+
+/// LibTorch before 2.0 has no transposed convolution of such images on CPUs.
+constexpr bool kTransposesNarrow = TORCH_VERSION_MAJOR >= 2;
+
+Results by_table(Draw& draw, const PartCase& c, const ConvolutionKernels& table,
+                 at::ScalarType type) {
+  const at::Tensor fine = somewhere(draw, c.fine, type), coarse = somewhere(draw, c.coarse, type);
+  const at::Tensor weight = c.weight.to(wide(type));
+  const at::Tensor scratch = at::empty({int64_t{1} << 20}, at::kByte);
+  Results results{place_for(draw, c.coarse, type), place_for(draw, c.fine, type),
+                  at::ones(weight.sizes(), weight.options())};
+  table.convolve(c.shape, fine, weight, c.coarse_bias.to(wide(type)), results.coarse, scratch);
+  if (type != at::kBFloat16 || kTransposesNarrow)
+    table.convolve_transposed(c.shape, coarse, weight, c.fine_bias.to(wide(type)), results.fine,
+                              scratch);
+  table.add_convolution_weight_gradient(c.shape, fine, coarse, results.weight_gradient, scratch);
+  return results;
+}
+
+Results in_double(const Results& results) {
+  return {results.coarse.to(at::kDouble), results.fine.to(at::kDouble),
+          results.weight_gradient.to(at::kDouble)};
+}
+
+// What builds without wide registers and other devices run: ATen behind the same three functions.
 TEST(ConvolutionKernels, ByTheLibrary) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Draw draw(seed);
-    const Case c = draw_case(draw, 2, /*square=*/false);
-    const int64_t begin = draw.between(-2, c.fine.size(3) - 1);
-    const int64_t size = draw.between(1, c.fine.size(3) - begin + 2);
-    ConvolutionShape shape = c.shape;
-    shape.fine_begin = {0, begin};
-    const at::Tensor fine =
-        draw.uniform({c.fine.size(0), c.fine.size(1), c.fine.size(2), size}, -1, 1);
-    const at::Tensor scratch = all_scratch(c);
-    const at::Tensor coarse = at::empty_like(c.coarse), own_coarse = at::empty_like(c.coarse);
-    convolve(shape, fine, c.weight, c.bias, own_coarse, scratch);
-    convolve_by_library(shape, fine, c.weight, c.bias, coarse);
-    EXPECT_LE(distance(own_coarse, coarse), 1e-12);
-    const at::Tensor back = at::empty_like(fine), own_back = at::empty_like(fine);
-    const at::Tensor bias = draw.uniform({fine.size(1)}, -1, 1);
-    convolve_transposed(shape, c.coarse, c.weight, bias, own_back, scratch);
-    convolve_transposed_by_library(shape, c.coarse, c.weight, bias, back);
-    EXPECT_LE(distance(own_back, back), 1e-12);
-    const at::Tensor weight = at::zeros_like(c.weight), own_weight = at::zeros_like(c.weight);
-    add_convolution_weight_gradient(shape, fine, c.coarse, own_weight, scratch);
-    add_weight_gradient_by_library(shape, fine, c.coarse, weight);
-    EXPECT_LE(distance(own_weight, weight), 1e-12);
+    const PartCase c = draw_part(draw, 1 + static_cast<int64_t>(seed % 3));
+    const Results right = by_table(draw, c, ConvolutionKernels::kCpu, at::kDouble);
+    const auto by_aten = [&](at::ScalarType type) {
+      return by_table(draw, c, ConvolutionKernels::kAten, type);
+    };
+    expect_alike(by_aten(at::kDouble), right, 1e-12);
+    expect_alike(by_aten(at::kFloat), in_double(right), 1e-5);
+    const Results narrow = by_aten(at::kBFloat16);
+    EXPECT_LE(distance(narrow.coarse, right.coarse), 0.03);
+    EXPECT_LE(distance(narrow.weight_gradient, right.weight_gradient), 0.03);
+    if (kTransposesNarrow) {
+      EXPECT_LE(distance(narrow.fine, right.fine), 0.03);
+    }
+  }
+}
+
+// No image on one side: there the bias alone, and nothing for the weight.
+TEST(ConvolutionKernels, WithoutPixels) {
+  const ConvolutionShape shape{.stride = {1, 2}, .dilation = {1, 1}};
+  const at::Tensor weight = at::ones({3, 2, 2, 2}, at::kDouble);
+  const at::Tensor bias = at::arange(3, at::kDouble), fine_bias = at::arange(2, at::kDouble);
+  const at::Tensor scratch = at::empty({1 << 16}, at::kByte);
+  for (const ConvolutionKernels* table : {&ConvolutionKernels::kCpu, &ConvolutionKernels::kAten}) {
+    const at::Tensor coarse = at::full({1, 3, 4, 5}, 7, at::kDouble);
+    table->convolve(shape, at::empty({1, 2, 0, 9}, at::kDouble), weight, bias, coarse, scratch);
+    EXPECT_TRUE(coarse.equal(bias.view({1, 3, 1, 1}).expand_as(coarse)));
+    const at::Tensor fine = at::full({1, 2, 5, 6}, 7, at::kDouble);
+    table->convolve_transposed(shape, at::empty({1, 3, 0, 3}, at::kDouble), weight, fine_bias, fine,
+                               scratch);
+    EXPECT_TRUE(fine.equal(fine_bias.view({1, 2, 1, 1}).expand_as(fine)));
+    const at::Tensor gradient = at::ones_like(weight);
+    table->add_convolution_weight_gradient(shape, at::empty({1, 2, 0, 9}, at::kDouble), coarse,
+                                           gradient, scratch);
+    EXPECT_TRUE(gradient.equal(at::ones_like(weight)));
   }
 }
 

@@ -99,12 +99,15 @@ std::vector<std::string> device_code(const std::string& root) {
   };
   return complaints(root, [&](const std::string& file, const std::string& line) {
     const std::string room = room_of(file);
+    const bool by_library = file.starts_with("tessera/kernels/aten/");
     const bool names_device =
-        room != "kernels" &&
-        has_any(line, {"#include \"tessera/kernels/cpu/", "#include \"tessera/kernels/cuda/"});
+        (room != "kernels" && has_any(line, {"#include \"tessera/kernels/aten/"})) ||
+        ((room != "kernels" || by_library) &&
+         has_any(line, {"#include \"tessera/kernels/cpu/", "#include \"tessera/kernels/cuda/"}));
     const bool is_loop =
-        room == "ops" && has_any(line, {"data_ptr", "parallel_for", "AT_DISPATCH"});
-    return names_device || is_loop ? fmt::format("{}: {}", file, line) : std::string();
+        (room == "ops" || by_library) && has_any(line, {"data_ptr", "parallel_for", "AT_DISPATCH"});
+    const bool waits = by_library && has_any(line, {".item", "accessor", ".cpu()"});
+    return names_device || is_loop || waits ? fmt::format("{}: {}", file, line) : std::string();
   });
 }
 

@@ -23,8 +23,9 @@ RoomPlan parse_rooms(const std::string& markdown);
 /// One line for each include below `root`/tessera that the plan does not allow.
 std::vector<std::string> violations(const std::string& root, const RoomPlan& plan);
 
-/// One line for each place below `root`/tessera where code of a device stands or is named outside
-/// of kernels/: includes of kernels/cpu or kernels/cuda, and operators with loops over raw numbers.
+/// One line for each place below `root`/tessera where code of a device stands or is named where it
+/// should not: outside of kernels/ includes of its folders, in operators and in kernels/aten loops
+/// over raw numbers, and in kernels/aten what waits for numbers of a device.
 std::vector<std::string> device_code(const std::string& root);
 
 }  // namespace tessera

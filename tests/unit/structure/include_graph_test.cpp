@@ -34,13 +34,21 @@ TEST(Kernels, ALoopInAnOperatorIsFound) {
     write_bytes(file, line + "\n");
   };
   write("kernels/cpu/pool.cpp", "const float* x = tensor.data_ptr<float>();");
+  write("kernels/cpu/conv.cpp", "const float first = tensor.item<float>();");
+  write("kernels/aten/pool.cpp", "at::max_pool2d(x, kernel);");
   write("ops/pool/pool.cpp", "pool_maxima(piece, x, y, choices);");
   EXPECT_EQ(device_code(root.path()), std::vector<std::string>());
   write("ops/pool/raw.cpp", "const float* x = tensor.data_ptr<float>();");
   write("train/near.cpp", "#include \"tessera/kernels/cpu/rows.h\"");
+  write("train/also.cpp", "#include \"tessera/kernels/aten/tensors.h\"");
+  write("kernels/aten/near.cpp", "#include \"tessera/kernels/cpu/rows.h\"");
+  write("kernels/aten/wait.cpp", "const float first = tensor.item<float>();");
   EXPECT_EQ(device_code(root.path()),
             (std::vector<std::string>{
+                "tessera/kernels/aten/near.cpp: #include \"tessera/kernels/cpu/rows.h\"",
+                "tessera/kernels/aten/wait.cpp: const float first = tensor.item<float>();",
                 "tessera/ops/pool/raw.cpp: const float* x = tensor.data_ptr<float>();",
+                "tessera/train/also.cpp: #include \"tessera/kernels/aten/tensors.h\"",
                 "tessera/train/near.cpp: #include \"tessera/kernels/cpu/rows.h\""}));
 }
 

@@ -98,7 +98,7 @@ int64_t gradient_scratch_bytes(Arithmetic how, int64_t result_numel, bool stretc
   return bytes;
 }
 
-namespace cpu {
+namespace aten {
 
 void compute(Arithmetic how, const at::Tensor& a, const at::Tensor& b, at::Tensor result) {
   switch (how) {
@@ -138,9 +138,9 @@ void store_gradient(Arithmetic how, int operand, const at::Tensor& grad_result, 
   if (how == Arithmetic::kSubtract && operand == 1) gradient.neg_();
 }
 
-}  // namespace cpu
+}  // namespace aten
 
-const ArithmeticKernels ArithmeticKernels::kCpu{.compute = cpu::compute,
-                                                .store_gradient = cpu::store_gradient};
+const ArithmeticKernels ArithmeticKernels::kAten{.compute = aten::compute,
+                                                 .store_gradient = aten::store_gradient};
 
 }  // namespace tessera
