@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tessera/kernels/library_kernels.h"
 #include "tests/unit/ops/piece_run.h"
 #include "tests/unit/ops/random_views.h"
 
@@ -55,10 +56,16 @@ void check_named_op(const Op& op, const std::string& name, const NodeTypes& type
                     uint64_t seed, const HarnessOptions& options) {
   Draw draw(~seed);  // not the numbers that the inputs were drawn from
   const at::Tensor weights = draw.uniform(types.output.shape(), -1, 1);
-  for (at::ScalarType real : {at::kDouble, at::kFloat})
+  const auto check_in = [&](at::ScalarType real) {
     check_case({op, name, types, converted(inputs, real), converted(parameters, real),
                 converted(buffers, real), weights.to(real), seed, real},
                draw, options);
+  };
+  check_in(at::kDouble);
+  check_in(at::kFloat);
+  SCOPED_TRACE("by library kernels");
+  const LibraryKernels switched_on;
+  check_in(at::kDouble);
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 // compares outputs, input gradients, parameter gradients and buffers with Op::reference() under
 // autograd. Buffers are hostile on purpose: views have odd strides and lie in NaN, scratch is NaN
 // and not a byte larger than asked for, statistics are combined in random trees, and backward gets
-// only what the operator says that it keeps. Once in float64, where the numbers must agree,
-// and once in float32, to see that the kernels are dispatched for it.
+// only what the operator says that it keeps. Once in float64, where the numbers must agree, once in
+// float32, to see that the kernels are dispatched for it, and once in float64 with the kernels that
+// other devices run (kernels/library_kernels.h).
 //
 // Example:
 //   Graph graph;
