@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "tessera/kernels/library_kernels.h"
 #include "tessera/proof/verify.h"
 #include "tests/ranks/engine/differences.h"
 #include "tests/ranks/engine/random_domains.h"
@@ -19,6 +20,7 @@ namespace tessera::random_networks_test {
 namespace {
 
 constexpr uint64_t kNumCases = 600;
+constexpr uint64_t kNumLibraryCases = 60;
 
 /// The gradient of a bias before a norm is zero, and what is left of it is the rounding of terms
 /// that cancel. Where the channel is nearly constant these terms are large, and the remainder can
@@ -51,8 +53,8 @@ void check(const RandomCase& random, uint64_t seed) {
 
 /// Calls make(seed) for the seed that is to be replayed, or for all.
 template <class Make>
-void check_all(const Make& make) {
-  uint64_t first = 1, last = kNumCases;
+void check_all(const Make& make, uint64_t last = kNumCases) {
+  uint64_t first = 1;
   if (const char* seed = std::getenv("TESSERA_SEED"))
     first = last = std::strtoull(seed, nullptr, 10);
   for (uint64_t seed = first; seed <= last; ++seed) check(make(seed), seed);
@@ -65,6 +67,29 @@ TEST(RandomNetworks, EqualTheOracleOnStages) { check_all(random_stages_case); }
 
 /// Of several domains: an image and losses for each, shared weights, placed by domains or anyhow.
 TEST(RandomNetworks, EqualTheOracleOnDomains) { check_all(random_domains_case); }
+
+/// With the kernels that devices without loops of our own run.
+TEST(RandomNetworks, EqualTheOracleByLibraryKernels) {
+  const LibraryKernels switched_on;
+  check_all(random_case, kNumLibraryCases);
+  check_all(random_stages_case, kNumLibraryCases);
+  check_all(random_domains_case, kNumLibraryCases);
+}
+
+/// Every family of these kernels has its part.
+TEST(RandomNetworks, ByLibraryKernelsAreOfAllKinds) {
+  std::set<std::string> kinds;
+  for (uint64_t seed = 1; seed <= kNumLibraryCases; ++seed)
+    for (const RandomCase& random : {random_case(seed), random_stages_case(seed)})
+      for (const Node& node : random.graph.nodes()) kinds.insert(node.op->kind());
+  for (const char* kind :
+       {"convolution", "transposed_convolution", "linear", "max_pool", "average_pool",
+        "adaptive_average_pool", "adaptive_max_pool", "max_unpool", "interpolate", "softmax",
+        "dropout", "prelu", "channel_sum", "channel_max", "multiply", "gelu", "resize_labels",
+        "dice"})
+    EXPECT_TRUE(kinds.contains(kind))
+        << kind << " is not among " << fmt::format("{}", fmt::join(kinds, " "));
+}
 
 TEST(RandomNetworks, OnDomainsAreOfAllKinds) {
   std::map<std::string, uint64_t> count;
