@@ -20,6 +20,7 @@ struct ConfusionKernels {
                             std::vector<int64_t>& counts);
 
   static const ConfusionKernels kCpu;
+  static const ConfusionKernels kAten;
 };
 inline constexpr Kernel<&ConfusionKernels::count_logits> count_logits;
 inline constexpr Kernel<&ConfusionKernels::count_predictions> count_predictions;

@@ -36,6 +36,7 @@ struct CrossEntropyKernels {
                                  const at::Tensor& gradient);
 
   static const CrossEntropyKernels kCpu;
+  static const CrossEntropyKernels kAten;
 };
 inline constexpr Kernel<&CrossEntropyKernels::cross_entropy_sum> cross_entropy_sum;
 inline constexpr Kernel<&CrossEntropyKernels::cross_entropy_gradient> cross_entropy_gradient;

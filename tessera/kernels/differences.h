@@ -16,6 +16,7 @@ struct DifferenceKernels {
                              const at::Tensor& gradient);
 
   static const DifferenceKernels kCpu;
+  static const DifferenceKernels kAten;
 };
 inline constexpr Kernel<&DifferenceKernels::difference_moments> difference_moments;
 inline constexpr Kernel<&DifferenceKernels::centred_difference> centred_difference;

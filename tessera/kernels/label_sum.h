@@ -24,6 +24,7 @@ struct LabelSumKernels {
                               const std::vector<double>& weights);
 
   static const LabelSumKernels kCpu;
+  static const LabelSumKernels kAten;
 };
 inline constexpr Kernel<&LabelSumKernels::sum_over_labels> sum_over_labels;
 

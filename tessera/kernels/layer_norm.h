@@ -30,6 +30,7 @@ struct LayerNormKernels {
                                        const PixelNorm& norm);
 
   static const LayerNormKernels kCpu;
+  static const LayerNormKernels kAten;
 };
 inline constexpr Kernel<&LayerNormKernels::normalise_pixels> normalise_pixels;
 inline constexpr Kernel<&LayerNormKernels::normalise_pixels_gradient> normalise_pixels_gradient;

@@ -50,6 +50,7 @@ struct LossKernels {
                         const LossOperands& operands, const at::Tensor& gradient);
 
   static const LossKernels kCpu;
+  static const LossKernels kAten;
 };
 inline constexpr Kernel<&LossKernels::loss_sum> loss_sum;
 inline constexpr Kernel<&LossKernels::loss_gradient> loss_gradient;

@@ -27,6 +27,7 @@ struct MomentKernels {
   void (*combine_moments)(const std::vector<at::Tensor>& rows, const at::Tensor& combined);
 
   static const MomentKernels kCpu;
+  static const MomentKernels kAten;
 };
 inline constexpr Kernel<&MomentKernels::combine_moments> combine_moments;
 

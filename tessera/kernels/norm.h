@@ -49,6 +49,7 @@ struct NormKernels {
                              const at::Tensor& grad_added);
 
   static const NormKernels kCpu;
+  static const NormKernels kAten;
 };
 inline constexpr Kernel<&NormKernels::plane_moments> plane_moments;
 inline constexpr Kernel<&NormKernels::normalise> normalise;

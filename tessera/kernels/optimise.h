@@ -20,6 +20,7 @@ struct SquareKernels {
   double (*sum_of_squares)(const at::Tensor& gradient);
 
   static const SquareKernels kCpu;
+  static const SquareKernels kAten;
 };
 inline constexpr Kernel<&SquareKernels::sum_of_squares> sum_of_squares;
 
