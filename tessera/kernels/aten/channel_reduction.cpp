@@ -8,8 +8,9 @@ namespace tessera {
 
 namespace aten {
 
+/// In an order of additions that does not depend on strides.
 void sum_channels(const at::Tensor& x, double divisor, const at::Tensor& y) {
-  y.copy_(at::sum(x, 1, /*keepdim=*/true, at::kDouble).div_(divisor));
+  y.copy_(x.to(at::kDouble).contiguous().sum(1, /*keepdim=*/true).div_(divisor));
 }
 
 void channel_maxima(const at::Tensor& x, const at::Tensor& y, const at::Tensor& choices) {
