@@ -150,7 +150,7 @@ TEST(StagePrograms, SumsOfDomainsWaitForTheEndOfBackward) {
   for (const Program& program : lower(graph, plan).programs) {
     size_t last_kernel = 0, first_sum = program.instructions.size();
     for (size_t i = 0; i < program.instructions.size(); ++i) {
-      if (std::holds_alternative<Run>(program.instructions[i])) last_kernel = i;
+      if (std::holds_alternative<tessera::Run>(program.instructions[i])) last_kernel = i;
       const auto* start = std::get_if<StartReduce>(&program.instructions[i]);
       if (start && start->buffer != program.loss) first_sum = std::min(first_sum, i);
     }
