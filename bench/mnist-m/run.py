@@ -1,7 +1,7 @@
 """MNIST to MNIST-M: source only, DANN, DSN and trained on the target, over three seeds.
 
     python3 bench/mnist-m/digits.py runs/mnist-m-data              # fetches, needs a network
-    python3 bench/mnist-m/run.py --data runs/mnist-m-data --work runs/mnist-m --cores 16 --minutes 9
+    python3 bench/mnist-m/run.py --data runs/mnist-m-data --work runs/mnist-m
 
 Trains with `tessera train`, side by side on as many cores as are given, and scores every run on
 MNIST-M's test set with `tessera evaluate`. After --minutes what still runs is stopped and scored as
@@ -148,12 +148,12 @@ def read_options():
     parser.add_argument("--work", default="runs/mnist-m")
     parser.add_argument("--cores", type=int, default=1 << 20, help="at most; one for each worker")
     parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--steps", type=int, default=9000)
+    parser.add_argument("--steps", type=int, default=2500)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--methods", default="dsn,dann,source,target")
-    parser.add_argument("--dsn-workers", type=int, default=2, choices=(1, 2, 4))
+    parser.add_argument("--dsn-workers", type=int, default=1, choices=(1, 2, 4))
     parser.add_argument("--base", type=int, default=32, help="the paper's; less is faster")
-    parser.add_argument("--norm", default="none", help="of each convolution")
+    parser.add_argument("--norm", default="batch", help="of each convolution; none: the papers' networks")
     parser.add_argument("--rate", default="0.03", help="learning rate; it falls to 0")
     parser.add_argument("--optimiser", default="sgd")
     parser.add_argument("--beta1", default="0.9")
