@@ -9,7 +9,8 @@
 namespace tessera {
 
 struct ChannelReductionKernels {
-  /// y = Σ x / divisor, summed in float64 and in the order of the channels.
+  /// y = Σ x / divisor, summed in float64, in an order that depends on the number of channels
+  /// alone.
   void (*sum_channels)(const at::Tensor& x, double divisor, const at::Tensor& y);
   /// The first of equal values wins, and the first NaN over all: PyTorch's rules. `choices`, bytes
   /// or int32, gets the chosen channel of each pixel in row-major order; bytes do for 256 channels.

@@ -8,9 +8,15 @@ namespace tessera {
 
 namespace aten {
 
-/// In an order of additions that does not depend on strides.
+/// By halves: the library's sums take an order that depends on where the numbers lie.
 void sum_channels(const at::Tensor& x, double divisor, const at::Tensor& y) {
-  y.copy_(x.to(at::kDouble).contiguous().sum(1, /*keepdim=*/true).div_(divisor));
+  at::Tensor sums = x.to(at::kDouble);
+  while (sums.size(1) > 1) {
+    const int64_t pairs = sums.size(1) / 2;
+    const at::Tensor of_pairs = sums.narrow(1, 0, pairs) + sums.narrow(1, pairs, pairs);
+    sums = at::cat({of_pairs, sums.slice(1, 2 * pairs)}, 1);
+  }
+  y.copy_(sums / divisor);
 }
 
 void channel_maxima(const at::Tensor& x, const at::Tensor& y, const at::Tensor& choices) {
