@@ -1,31 +1,17 @@
 """memory.svg: what the fullest worker holds against the image's edge, a panel for each placement."""
 
 import math
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from svg import LogAxis, line, text  # noqa: E402
 
 WIDTH, HEIGHT = 330, 320                      # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 40, 44     # inside it
 HEADER = 40
 LIMIT = 16e9
 STYLES = {1: ("#2166ac", 7), 4: ("#e08214", 4.5), 7: ("#1b1b1b", 2)}  # colour, width: lines coincide
-
-
-class Axis:
-    """A logarithmic axis from low..high in data to start..end on paper."""
-
-    def __init__(self, low, high, start, end):
-        self.low, self.span = math.log(low), math.log(high) - math.log(low)
-        self.start, self.end = start, end
-
-    def __call__(self, value):
-        return round(self.start + (math.log(value) - self.low) / self.span * (self.end - self.start), 1)
-
-
-def text(x, y, content, anchor="middle", extra=""):
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{extra}>{content}</text>'
-
-
-def line(x1, y1, x2, y2, style):
-    return f'<path d="M{x1} {y1}L{x2} {y2}" {style}/>'
 
 
 def frame(title, x, y, edges, low, high):
@@ -56,8 +42,8 @@ def curve(rows, x, y, targets):
 
 
 def panel(name, rows, edges, low, high):
-    x = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
-    y = Axis(low, high, HEIGHT - BOTTOM, TOP)
+    x = LogAxis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
+    y = LogAxis(low, high, HEIGHT - BOTTOM, TOP)
     out = frame(name, x, y, edges, low, high)
     for targets in STYLES:
         out.append(curve([r for r in rows if r["targets"] == targets], x, y, targets))

@@ -1,6 +1,11 @@
 """memory.svg: one panel per model, log axes, one line per number of workers."""
 
 import math
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from svg import LogAxis, line, text  # noqa: E402
 
 WIDTH, HEIGHT = 470, 340                     # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 66, 44, 34, 46    # inside it
@@ -27,25 +32,6 @@ def edge_text(value):
         if value >= scale:
             return f"{value / scale:g} {unit}"
     return str(value)
-
-
-class Axis:
-    """A logarithmic axis from low..high in data to start..end on paper."""
-
-    def __init__(self, low, high, start, end):
-        self.low, self.span = math.log(low), math.log(high) - math.log(low)
-        self.start, self.end = start, end
-
-    def __call__(self, value):
-        return round(self.start + (math.log(value) - self.low) / self.span * (self.end - self.start), 1)
-
-
-def text(x, y, content, anchor="middle", extra=""):
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{extra}>{content}</text>'
-
-
-def line(x1, y1, x2, y2, style):
-    return f'<path d="M{x1} {y1}L{x2} {y2}" {style}/>'
 
 
 def frame(name, x, y, edges, low, high):
@@ -82,8 +68,8 @@ def panel(name, workers, rows):
     ticks = [e for e in edges if e & (e - 1) == 0]
     sizes = [held(r) for r in predicted] + [r["resident_bytes"] for r in measured if r["resident_bytes"]]
     low, high = min(sizes) / 1.5, max(sizes) * 1.5
-    x = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
-    y = Axis(low, high, HEIGHT - BOTTOM, TOP)
+    x = LogAxis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
+    y = LogAxis(low, high, HEIGHT - BOTTOM, TOP)
     out = frame(name, x, y, ticks, low, high)
     ends = {}
     for count, colour in zip(workers, COLOURS):
