@@ -25,7 +25,8 @@ std::vector<std::string> violations(const std::string& root, const RoomPlan& pla
 
 /// One line for each place below `root`/tessera where code of a device stands or is named where it
 /// should not: outside of kernels/ includes of its folders, in operators and in kernels/aten loops
-/// over raw numbers, and in kernels/aten what waits for numbers of a device.
+/// over raw numbers, and in kernels/aten what waits for numbers of a device, but for the
+/// families whose results are numbers on the host.
 std::vector<std::string> device_code(const std::string& root);
 
 }  // namespace tessera
