@@ -113,6 +113,8 @@ Light Synthetic::light_of(const Scene& scene, const Box& tile) const {
   SceneTile drawn(scene, around);
   SceneRow row;
   Light result;
+  for (std::vector<double>* plane : {&result.bright, &result.light})
+    plane->reserve(static_cast<size_t>(around.volume()));
   const std::vector<int64_t> no_strides(tile.num_axes(), 0);
   for_each_row(around, no_strides, [&](const Position& at, int64_t) {
     drawn.draw(at, &row);

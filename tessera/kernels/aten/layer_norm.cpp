@@ -1,6 +1,5 @@
 #include "tessera/kernels/layer_norm.h"
 
-#include "tessera/kernels/aten/moments_over.h"
 #include "tessera/kernels/aten/tensors.h"
 
 namespace tessera {
@@ -49,7 +48,7 @@ void normalise_pixels_gradient(const at::Tensor& x, const at::Tensor& grad_y, co
 
 at::Tensor pixel_weight_gradients(const at::Tensor& x, const at::Tensor& grad_y,
                                   const PixelNorm& norm) {
-  const std::vector<int64_t> axes = axes_of_sums(x, /*over_samples=*/true, 2);
+  const std::vector<int64_t> axes = axes_of_sums(x);
   const at::Tensor dy = grad_y.to(at::kDouble);
   return at::stack({(dy * Normalised(x, norm.epsilon).xhat).sum(axes), dy.sum(axes)});
 }

@@ -17,13 +17,4 @@ inline at::Tensor moments_over(const at::Tensor& numbers, at::IntArrayRef axes) 
   return at::stack({at::full_like(squares, count), mean.view(squares.sizes()), squares}, -1);
 }
 
-/// All axes of an image but the channels; without the samples where they are not summed over.
-inline std::vector<int64_t> axes_of_sums(const at::Tensor& image, bool over_samples,
-                                         int64_t first_axis_of_space) {
-  std::vector<int64_t> axes;
-  if (over_samples) axes.push_back(0);
-  for (int64_t axis = first_axis_of_space; axis < image.dim(); ++axis) axes.push_back(axis);
-  return axes;
-}
-
 }  // namespace tessera::aten

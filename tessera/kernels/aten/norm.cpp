@@ -1,6 +1,7 @@
 #include "tessera/kernels/norm.h"
 
 #include "tessera/kernels/aten/moments_over.h"
+#include "tessera/kernels/aten/tensors.h"
 
 namespace tessera {
 namespace {
@@ -55,7 +56,7 @@ at::Tensor before_activation(const at::Tensor& x, const at::Tensor& y, const at:
 
 /// Stores sums over space, and over samples that share statistics: samples x channels.
 void store_sums(const at::Tensor& image, const at::Tensor& sums) {
-  const std::vector<int64_t> axes = aten::axes_of_sums(image, sums.size(0) == 1, 2);
+  const std::vector<int64_t> axes = aten::axes_of_sums(image, sums.size(0) == 1);
   sums.copy_((axes.empty() ? image : image.sum(axes)).view(sums.sizes()));
 }
 
@@ -65,7 +66,7 @@ namespace aten {
 
 void plane_moments(const at::Tensor& x, const at::Tensor& moments) {
   const at::Tensor cells = x.unflatten(1, at::IntArrayRef{moments.size(1), -1});
-  const std::vector<int64_t> axes = axes_of_sums(cells, moments.size(0) == 1, 2);
+  const std::vector<int64_t> axes = axes_of_sums(cells, moments.size(0) == 1);
   moments.copy_(moments_over(cells, axes).view(moments.sizes()));
 }
 

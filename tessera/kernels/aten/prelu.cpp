@@ -12,9 +12,7 @@ void apply_slopes(const at::Tensor& x, const at::Tensor& value, const at::Tensor
 }
 
 at::Tensor slope_gradients(const at::Tensor& x, const at::Tensor& grad_y) {
-  std::vector<int64_t> axes = space_axes(x);
-  axes.push_back(0);
-  return (x.to(at::kDouble) * grad_y).masked_fill_(x > 0, 0).sum(axes);
+  return (x.to(at::kDouble) * grad_y).masked_fill_(x > 0, 0).sum(axes_of_sums(x));
 }
 
 }  // namespace aten

@@ -38,4 +38,11 @@ inline std::vector<int64_t> space_axes(const at::Tensor& image) {
   return axes;
 }
 
+/// All axes but the channels; without the samples where each has sums of its own.
+inline std::vector<int64_t> axes_of_sums(const at::Tensor& image, bool over_samples = true) {
+  std::vector<int64_t> axes = space_axes(image);
+  if (over_samples) axes.push_back(0);
+  return axes;
+}
+
 }  // namespace tessera::aten

@@ -13,6 +13,11 @@ namespace {
 // Of the step.
 constexpr Range kNumbers{1, 3}, kGradientJump{3, 4}, kGradientFound{4, 5};
 
+/// |values|², a float64 scalar.
+at::Tensor squared_size(const at::Tensor& values) {
+  return loss_sum({}, {values, at::zeros({1}, values.options()).expand_as(values)});
+}
+
 /// sqrt(jump / size) of two of the numbers after the loss.
 std::optional<double> ratio_at(const std::vector<double>& measured, size_t first) {
   if (measured.size() < first + 2) return std::nullopt;
@@ -26,9 +31,7 @@ class GradientSize : public GradientMeasurement {
   Box needed(int, const Box& out, const NodeTypes&) const final { return out; }
   void input_gradient(KernelArgs& args) const override {
     if (args.out_box.empty()) return;
-    const at::Tensor& gradient = args.grad_output.tensor;
-    const at::Tensor zeros = at::zeros({1}, gradient.options()).expand_as(gradient);
-    args.loss.add_(loss_sum({}, {gradient, zeros}));
+    args.loss.add_(squared_size(args.grad_output.tensor));
   }
   at::Tensor measured(const at::Tensor& gradient) const final {
     return gradient.to(at::kDouble).square().sum();
@@ -76,9 +79,8 @@ class Jump final : public Measurement {
     if (args.out_box.empty()) return;
     const at::Tensor arrived = args.inputs[0].view(args.out_box);
     const at::Tensor start = args.inputs[1].view(args.out_box);
-    const at::Tensor zeros = at::zeros({1}, start.options()).expand_as(start);
     args.loss[0].add_(loss_sum({}, {arrived, start}));
-    args.loss[1].add_(loss_sum({}, {start, zeros}));
+    args.loss[1].add_(squared_size(start));
   }
   at::Tensor reference(const ReferenceArgs& args) const override {
     c10::NoGradGuard no_gradients;

@@ -97,8 +97,9 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
     const PlaneNorm norm = plane_norm(args);
     at::Tensor mean_dxhat, mean_dxhat_xhat;
     if (uses_batch()) {
+      const double count = count_of_part(args);
       const auto mean_of = [&](const at::Tensor& sums) {
-        const at::Tensor mean = part(sums, args.out_box[1]) / count_of_part(args);
+        const at::Tensor mean = part(sums, args.out_box[1]) / count;
         return norm.weight.defined() ? mean * norm.weight : mean;
       };
       mean_dxhat = mean_of(first_half(args.merged_grad_statistics));
