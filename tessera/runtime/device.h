@@ -1,0 +1,75 @@
+#pragma once
+// Where a rank computes: the memory of its tensors and the queues that its kernels run on. The CPU
+// is one; a GPU is another (cuda/), whose kernels are those of the tables for it (kernels/kernel.h).
+//
+// The thread that opens a device works on it, in its first queue, until the device is gone; a
+// thread has one device at a time besides the host.
+//
+// Example:
+//   const std::unique_ptr<Device> device = open_device({.type = at::kCUDA}, transport.rank());
+//   ParameterStore parameters(graph, program.parameters, seed, at::kFloat, *device);
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/comm/device_queue.h"
+#include "tessera/lower/program.h"
+
+namespace tessera {
+
+/// In which order the numbers of an image lie. Every dense image of a run has the same.
+enum class ImageLayout { kContiguous, kChannelsLast };
+
+struct DeviceChoice {
+  at::DeviceType type = at::kCPU;
+  std::optional<int> index = {};            // none: ranks take the devices of the machine in turn
+  int64_t most_bytes = 0;                   // of the device's memory; 0: no limit but the device's
+  bool tf32 = false;                        // products of float32 numbers with 10 bits
+  bool deterministic = false;               // the same bits in every run
+  std::optional<ImageLayout> layout = {};   // none: the one that the device is faster with
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// Of its tensors.
+  virtual at::Device place() const = 0;
+  virtual ImageLayout layout() const = 0;
+  /// Bytes from an address that is a multiple of 64. Throws OutOfMemory.
+  virtual at::Tensor block(int64_t bytes) = 0;
+  /// A contiguous tensor on the host, which may be copied from and to without waiting.
+  virtual at::Tensor on_host(at::IntArrayRef shape, at::ScalarType type) = 0;
+  /// Null where the host computes: what has been called is done.
+  virtual DeviceQueue* queue(Stream stream) = 0;
+  /// What tensors hold in the device's memory now, and the most since the last reset.
+  virtual int64_t live_bytes() const = 0;
+  virtual int64_t peak_bytes() const = 0;
+  virtual void reset_peak() = 0;
+};
+
+/// The CPU's, for anybody.
+Device& host_device();
+
+/// For the calling thread, which works for rank `rank`. Throws InvalidInput where this machine or
+/// this build has no such device.
+std::unique_ptr<Device> open_device(const DeviceChoice& choice, int rank);
+
+/// What `tessera devices` shows.
+struct DeviceInfo {
+  std::string name;     // as users write it: "cpu", "cuda:0"
+  std::string model;    // "NVIDIA H200"
+  int64_t bytes = 0;    // of memory; 0: not known
+  int64_t free_bytes = 0;
+  std::string details;  // "compute capability 9.0, 132 multiprocessors"
+};
+std::vector<DeviceInfo> list_devices();
+/// Why there is no GPU among them; empty: there is one.
+std::string why_no_gpu();
+
+}  // namespace tessera
