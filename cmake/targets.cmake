@@ -9,17 +9,18 @@
 add_library(tessera_options INTERFACE)
 # No contraction to fused multiply-adds: a kernel that recomputes a number must get the same bits,
 # however the compiler inlines it.
-target_compile_options(tessera_options INTERFACE -Wall -Wextra -ffp-contract=off)
+target_compile_options(tessera_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
 if(TESSERA_WERROR)
-  target_compile_options(tessera_options INTERFACE -Werror)
+  target_compile_options(tessera_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 # GCC 12 and 13 see overflows inside fmt and std::string that are not there, once they inline enough,
 # and 13 takes a reference into a table for one to the key that it was looked up by.
 target_compile_options(tessera_options INTERFACE
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
 if(TESSERA_NATIVE)
-  target_compile_options(tessera_options INTERFACE -march=native)
+  target_compile_options(tessera_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 target_include_directories(tessera_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tessera_options INTERFACE tessera_headers Tessera::torch)
@@ -53,9 +54,15 @@ function(tessera_unity target batch)
   endif()
 endfunction()
 
+# CUDA: what takes the place of WITHOUT_CUDA where there is CUDA.
 function(tessera_folder name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;CUDA;WITHOUT_CUDA" ${ARGN})
   set(target tessera_${name})
+  if(TESSERA_HAS_CUDA)
+    list(APPEND ARG_SOURCES ${ARG_CUDA})
+  else()
+    list(APPEND ARG_SOURCES ${ARG_WITHOUT_CUDA})
+  endif()
   add_library(${target} OBJECT ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE tessera_options)
   tessera_unity(${target} 12)

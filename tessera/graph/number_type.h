@@ -8,6 +8,7 @@
 //   wide(at::kBFloat16);  // at::kFloat
 //   wide(at::kDouble);    // at::kDouble
 
+#include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
 #include <string>
@@ -18,6 +19,15 @@ namespace tessera {
 inline bool is_narrow(at::ScalarType real) { return real == at::kBFloat16; }
 
 inline at::ScalarType wide(at::ScalarType real) { return is_narrow(real) ? at::kFloat : real; }
+
+/// The numbers that kernels work on, and where: on the CPU, unless said otherwise.
+struct Numbers {
+  // NOLINTNEXTLINE(google-explicit-constructor): a type alone says enough on the CPU
+  Numbers(at::ScalarType type, at::DeviceType device = at::kCPU) : type(type), device(device) {}
+
+  at::ScalarType type;
+  at::DeviceType device;
+};
 
 /// As users write it.
 inline std::string number_name(at::ScalarType real) {

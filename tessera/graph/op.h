@@ -36,6 +36,7 @@
 
 #include "tessera/base/scratch_bytes.h"
 #include "tessera/geometry/box.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/graph/value_type.h"
 
 namespace tessera {
@@ -164,7 +165,7 @@ class Op {
   virtual bool trains_parameters() const { return true; }
   /// Whether its kernels of this phase read and write values that are narrow (number_type.h); else
   /// they get copies in float32.
-  virtual bool takes_narrow(Phase) const { return false; }
+  virtual bool takes_narrow(Phase, at::DeviceType) const { return false; }
   /// Whether forward gives zeros, whatever it reads: a step never runs it, and stores no zeros.
   virtual bool gives_zeros() const { return false; }
   virtual Saved saved(const Box& /*out*/, const NodeTypes&) const { return {}; }
@@ -197,7 +198,7 @@ class Op {
   /// What a kernel of a piece needs besides its operands, where it grows with the piece or the
   /// weight. What a library takes by itself is not counted.
   virtual ScratchBytes scratch_bytes(Phase, const Box& /*out*/, const NodeTypes&,
-                                     at::ScalarType /*real*/) const {
+                                     const Numbers&) const {
     return {};
   }
 

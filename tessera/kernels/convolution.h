@@ -44,17 +44,18 @@ struct ConvolutionShape {
 /// Whether images may be of type bf16: their numbers are multiplied as they are, with weights that
 /// are rounded to bf16 on the way, and sums are float32. Weights, their gradients and biases lie in
 /// float32.
-bool multiplies_bf16(const ConvolutionShape& shape);
+bool multiplies_bf16(const ConvolutionShape& shape, at::DeviceType device);
 
 /// What sums over windows ask for, either way. `type` is that of the images. With less they read
-/// their images more than once.
+/// their images more than once. Only loops for the CPU ask for any.
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
-                                       at::ScalarType type);
+                                       at::ScalarType type, at::DeviceType device = at::kCPU);
 
 /// What the gradient of the weight asks for, with a coarse image of this shape.
 ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
                                                 at::IntArrayRef weight_shape,
-                                                at::IntArrayRef coarse_shape, at::ScalarType type);
+                                                at::IntArrayRef coarse_shape, at::ScalarType type,
+                                                at::DeviceType device = at::kCPU);
 
 struct ConvolutionKernels {
   /// coarse[n, k, p] = bias[k] + Σ fine[n, c, p * stride + t * dilation] weight[k, c, t]. The

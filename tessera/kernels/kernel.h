@@ -2,15 +2,16 @@
 // How a call of a kernel finds its implementation. The functions of a family are a struct of
 // pointers, a table, and there may be several: kCpu has loops of our own, which read and write the
 // memory of the CPU; kAten says the same by ATen's functions alone, which run wherever their
-// tensors lie. A Kernel is the call, which takes the table for the device of its tensors. So a
-// family runs on a new kind of device before anybody has written loops for it, and loops that are
-// written are tested against a second opinion. A family whose numbers take no loop of ours has
-// kAten alone.
+// tensors lie; kCuda points to kernels of our own for GPUs, or nowhere in a build without CUDA. A
+// Kernel is the call, which takes the table for the device of its tensors. So a family runs on a
+// new kind of device before anybody has written loops for it, and loops that are written are tested
+// against a second opinion. A family whose numbers take no loop of ours has kAten alone.
 //
 //   struct SoftmaxKernels {
 //     void (*softmax_channels)(SoftmaxForm form, const at::Tensor& x, const at::Tensor& y);
-//     static const SoftmaxKernels kCpu;   // defined in cpu/softmax.cpp
-//     static const SoftmaxKernels kAten;  // in aten/softmax.cpp
+//     static const SoftmaxKernels kCpu;          // defined in cpu/softmax.cpp
+//     static const SoftmaxKernels kAten;         // in aten/softmax.cpp
+//     static const SoftmaxKernels* const kCuda;  // in cuda/softmax.cpp and cuda/no_cuda.cpp
 //   };
 //   inline constexpr Kernel<&SoftmaxKernels::softmax_channels> softmax_channels;
 //
@@ -57,6 +58,9 @@ class Kernel<Member> {
 
  private:
   static const Family& table_of(const at::Device& device) {
+    if constexpr (requires { Family::kCuda; })
+      if (device.is_cuda() && Family::kCuda != nullptr && !LibraryKernels::are_used())
+        return *Family::kCuda;
     if constexpr (!requires { Family::kCpu; }) {
       return Family::kAten;
     } else {

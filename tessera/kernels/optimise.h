@@ -10,23 +10,27 @@
 
 #include <ATen/ATen.h>
 
+#include <vector>
+
 #include "tessera/kernels/kernel.h"
 
 namespace tessera {
 
-struct SquareKernels {
-  /// Summed in float64, in blocks of a fixed size and in their order, so that it does not depend on
-  /// the number of threads: all ranks must get the same bits.
-  double (*sum_of_squares)(const at::Tensor& gradient);
+struct NormOfGradientsKernels {
+  /// Stores the sum, a float64 scalar. Summed in float64, in blocks of a fixed size and in their
+  /// order, so that it does not depend on the number of threads: all ranks must get the same bits.
+  void (*sum_of_squares)(const at::Tensor& gradient, const at::Tensor& sum);
+  /// Stores the root of the sum of `squares`, the norm, in a float64 scalar. Multiplies the buckets
+  /// by min(1, max_norm / (norm + 1e-6)); by nothing without a limit (0), and where the norm is not
+  /// finite.
+  void (*clip_gradients)(const at::Tensor& squares, double max_norm, const at::Tensor& norm,
+                         const std::vector<at::Tensor>& buckets);
 
-  static const SquareKernels kCpu;
-  static const SquareKernels kAten;
+  static const NormOfGradientsKernels kCpu;
+  static const NormOfGradientsKernels kAten;
 };
-inline constexpr Kernel<&SquareKernels::sum_of_squares> sum_of_squares;
-
-/// What gradients of this norm are multiplied by: min(1, max_norm / (norm + 1e-6)); 1 without a
-/// limit (0), and where the norm is not finite.
-double clip_factor(double norm, double max_norm);
+inline constexpr Kernel<&NormOfGradientsKernels::sum_of_squares> sum_of_squares;
+inline constexpr Kernel<&NormOfGradientsKernels::clip_gradients> clip_gradients;
 
 /// torch.optim.SGD: g + weight_decay p, the velocity, and the step along it.
 struct SgdStep {

@@ -17,7 +17,7 @@ Lowering::Lowering(const Graph& graph, const Plan& plan, const LowerOptions& opt
 
 Program Lowering::program(int rank) const {
   Program program = Emitter(step_, rank).emit();
-  if (is_narrow(step_.options.real)) widen(graph(), &program);
+  if (is_narrow(step_.options.real)) widen(graph(), step_.options.device, &program);
   insert_allocations(&program);
   check_program(program);
   return program;

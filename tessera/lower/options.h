@@ -36,6 +36,7 @@ struct LowerOptions {
 
   int64_t bucket_elements = 6'553'600;  // 25 MiB of float32
   at::ScalarType real = at::kDouble;    // what scratch is sized for: that of the run, or larger
+  at::DeviceType device = at::kCPU;     // whose kernels run
   std::vector<std::string> without_rewrites = {};  // names of passes to leave out (rewrite.h)
 
   /// Whether gradients stay from step to step, because several steps add to them.

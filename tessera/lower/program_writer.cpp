@@ -42,8 +42,8 @@ Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box) 
     run.arguments.push_back({Role::kWeight, static_cast<int>(i), weight(node.parameters[i])});
   for (size_t i = 0; i < node.buffers.size(); ++i)
     run.arguments.push_back({Role::kRunning, static_cast<int>(i), weight(node.buffers[i])});
-  const ScratchBytes wish =
-      node.op->scratch_bytes(phase, run.box, node.types, number_in(phase, node));
+  const ScratchBytes wish = node.op->scratch_bytes(
+      phase, run.box, node.types, Numbers(number_in(phase, node), step.options.device));
   if (const int64_t bytes = wish.within(step.scratch_bytes); bytes > 0) {
     const BufferId scratch = add_buffer(node.name + " scratch", BufferKind::kScratch,
                                         Box{{0, bytes}}, ElementType::kByte);
@@ -55,7 +55,7 @@ Run ProgramWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box) 
 /// What a kernel's images are (widen.h).
 at::ScalarType ProgramWriter::number_in(Phase phase, const Node& node) const {
   const auto is_wide = [&](ValueId value) { return element_of(value) == ElementType::kWide; };
-  const bool narrow = node.op->takes_narrow(phase) && !is_wide(node.output) &&
+  const bool narrow = node.op->takes_narrow(phase, step.options.device) && !is_wide(node.output) &&
                       std::ranges::none_of(node.inputs, is_wide);
   return narrow ? step.options.real : wide(step.options.real);
 }

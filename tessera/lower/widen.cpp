@@ -13,7 +13,8 @@ bool is_of_value(Role role) {
 
 class Widening {
  public:
-  Widening(const Graph& graph, Program* program) : graph_(graph), program_(*program) {}
+  Widening(const Graph& graph, at::DeviceType device, Program* program)
+      : graph_(graph), device_(device), program_(*program) {}
 
   void run() {
     std::vector<Instruction> before = std::exchange(program_.instructions, {});
@@ -37,7 +38,7 @@ class Widening {
                                  [&](const Argument& each) { return has_type(each, type); });
     };
     return !any(ElementType::kReal) ||
-           (graph_.node(run.node).op->takes_narrow(run.phase) && !any(ElementType::kWide));
+           (graph_.node(run.node).op->takes_narrow(run.phase, device_) && !any(ElementType::kWide));
   }
 
   void append_widened(Run run) {
@@ -65,11 +66,14 @@ class Widening {
   }
 
   const Graph& graph_;
+  const at::DeviceType device_;
   Program& program_;
 };
 
 }  // namespace
 
-void widen(const Graph& graph, Program* program) { Widening(graph, program).run(); }
+void widen(const Graph& graph, at::DeviceType device, Program* program) {
+  Widening(graph, device, program).run();
+}
 
 }  // namespace tessera

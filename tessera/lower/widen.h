@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-/// Of a program whose values are narrow. Before insert_allocations().
-void widen(const Graph& graph, Program* program);
+/// Of a program whose values are narrow, for kernels of this device. Before insert_allocations().
+void widen(const Graph& graph, at::DeviceType device, Program* program);
 
 }  // namespace tessera

@@ -53,8 +53,9 @@ class Device {
   virtual void reset_peak() = 0;
 };
 
-/// The CPU's, for anybody.
+/// The CPU, for anybody.
 Device& host_device();
+std::unique_ptr<Device> open_host_device(ImageLayout layout);
 
 /// For the calling thread, which works for rank `rank`. Throws InvalidInput where this machine or
 /// this build has no such device.

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 #include "tessera/base/error.h"
 #include "tessera/graph/number_type.h"
@@ -261,17 +260,13 @@ void Executor::execute(const SquareGradients& squares) {
   at::Tensor& sums = tensors_[squares.squares];
   sums.zero_();
   for (const Square& square : squares.gradients)
-    sums.data_ptr<double>()[square.index] = sum_of_squares(view(square.gradient));
+    sum_of_squares(view(square.gradient), sums[square.index]);
 }
 
 void Executor::execute(const Clip& clip) {
-  const double* squares = tensors_[clip.squares].data_ptr<double>();
-  const double norm =
-      std::sqrt(std::accumulate(squares, squares + tensors_[clip.squares].numel(), 0.0));
-  tensors_[clip.norm].fill_(norm);
-  const double factor = clip_factor(norm, clip.max_norm);
-  if (factor == 1) return;
-  for (BufferId bucket : clip.buckets) tensors_[bucket].mul_(factor);
+  std::vector<at::Tensor> buckets;
+  for (BufferId bucket : clip.buckets) buckets.push_back(tensors_[bucket]);
+  clip_gradients(tensors_[clip.squares], clip.max_norm, tensors_[clip.norm], buckets);
 }
 
 void Executor::execute(const Update& update) {

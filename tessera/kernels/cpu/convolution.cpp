@@ -200,11 +200,14 @@ ScratchBytes pairs_scratch_bytes(int64_t coarse, int64_t fine, int64_t taps) {
 
 }  // namespace
 
-bool multiplies_bf16(const ConvolutionShape& shape) { return kHasBf16Pairs && shape.groups == 1; }
+bool multiplies_bf16(const ConvolutionShape& shape, at::DeviceType device) {
+  return device != at::kCPU || (kHasBf16Pairs && shape.groups == 1);
+}
 
 ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArrayRef weight_shape,
-                                       at::ScalarType type) {
-  if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups)) return {};
+                                       at::ScalarType type, at::DeviceType device) {
+  if (device != at::kCPU || kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups))
+    return {};
   const int64_t coarse = weight_shape[0] / shape.groups, fine = weight_shape[1];
   const int64_t taps = c10::multiply_integers(weight_shape.slice(2));
   const bool tiles = may_use_winograd(shape, weight_shape);
@@ -219,8 +222,9 @@ ScratchBytes convolution_scratch_bytes(const ConvolutionShape& shape, at::IntArr
 
 ScratchBytes convolution_gradient_scratch_bytes(const ConvolutionShape& shape,
                                                 at::IntArrayRef weight_shape,
-                                                at::IntArrayRef coarse_shape, at::ScalarType type) {
-  if (kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups) ||
+                                                at::IntArrayRef coarse_shape, at::ScalarType type,
+                                                at::DeviceType device) {
+  if (device != at::kCPU || kLibraryIsFaster || has_thin_groups(weight_shape, shape.groups) ||
       !may_use_winograd(shape, weight_shape))
     return {};
   const int64_t coarse = weight_shape[0] / shape.groups;

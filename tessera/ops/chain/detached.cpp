@@ -37,8 +37,8 @@ class Detached final : public Op {
     return op_->elements_moved(out, types);
   }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override {
-    return op_->scratch_bytes(phase, out, types, real);
+                             const Numbers& numbers) const override {
+    return op_->scratch_bytes(phase, out, types, numbers);
   }
 
   void forward(KernelArgs& args) const override {

@@ -61,11 +61,11 @@ class Linearised final : public Op {
     return op_->elements_moved(out, types_);
   }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
-                             at::ScalarType real) const override {
-    const ScratchBytes own = op_->scratch_bytes(phase, out, types_, real);
+                             const Numbers& numbers) const override {
+    const ScratchBytes own = op_->scratch_bytes(phase, out, types_, numbers);
     if (phase != Phase::kInputGradient || !saves_) return own;
-    const ScratchBytes forward = op_->scratch_bytes(Phase::kForward, out, types_, real);
-    const int64_t found = bytes_found(out, real);
+    const ScratchBytes forward = op_->scratch_bytes(Phase::kForward, out, types_, numbers);
+    const int64_t found = bytes_found(out, numbers.type);
     return {found + std::max(own.least, forward.least), found + std::max(own.most, forward.most)};
   }
 

@@ -22,9 +22,9 @@ class Convolution final : public ConvolutionOp {
   }
 
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override {
+                             const Numbers& numbers) const override {
     return kernel_scratch_bytes(
-        phase, weight_shape(geometry_.out_channels, types.inputs[0].channels()), out, real);
+        phase, weight_shape(geometry_.out_channels, types.inputs[0].channels()), out, numbers);
   }
 
   void forward(KernelArgs& args) const override {

@@ -63,8 +63,8 @@ class ConvolutionOp : public Op {
     return geometry_.needed(out, types.inputs[0]);
   }
   InputAccess input_access(int) const final { return InputAccess::kDense; }
-  bool takes_narrow(Phase phase) const final {
-    return is_product(phase) && multiplies_bf16(shape_);
+  bool takes_narrow(Phase phase, at::DeviceType device) const final {
+    return is_product(phase) && multiplies_bf16(shape_, device);
   }
   bool keeps_input(int) const final { return true; }
   double elements_moved(const Box& out, const NodeTypes& types) const final {
@@ -83,10 +83,13 @@ class ConvolutionOp : public Op {
   }
   /// `coarse` is the image of fewer positions: the output, or of a transposed one the input.
   ScratchBytes kernel_scratch_bytes(Phase phase, const Shape& weight, const Box& coarse,
-                                    at::ScalarType real) const {
+                                    const Numbers& numbers) const {
     if (phase == Phase::kWeightGradient)
-      return convolution_gradient_scratch_bytes(shape_, weight, coarse.shape(), real);
-    return is_product(phase) ? convolution_scratch_bytes(shape_, weight, real) : ScratchBytes();
+      return convolution_gradient_scratch_bytes(shape_, weight, coarse.shape(), numbers.type,
+                                                numbers.device);
+    return is_product(phase)
+               ? convolution_scratch_bytes(shape_, weight, numbers.type, numbers.device)
+               : ScratchBytes();
   }
   /// Of a convolution from `second` channels to `first`, or of a transposed one the other way
   /// round.

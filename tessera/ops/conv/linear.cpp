@@ -63,10 +63,11 @@ class Linear final : public Op {
            static_cast<double>(weight + (options_.bias ? options_.out_features : 0));
   }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override {
+                             const Numbers& numbers) const override {
     const bool is_matrix = out.num_axes() == 2;
     if (is_matrix || !is_product(phase)) return 0;
-    return convolution_scratch_bytes({}, {options_.out_features, types.inputs[0].channels()}, real);
+    return convolution_scratch_bytes({}, {options_.out_features, types.inputs[0].channels()},
+                                     numbers.type, numbers.device);
   }
 
   void forward(KernelArgs& args) const override {

@@ -20,10 +20,10 @@ class TransposedConvolution final : public ConvolutionOp {
   }
 
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override {
+                             const Numbers& numbers) const override {
     return kernel_scratch_bytes(phase,
                                 weight_shape(types.inputs[0].channels(), geometry_.out_channels),
-                                needed(0, out, types), real);
+                                needed(0, out, types), numbers);
   }
 
   void forward(KernelArgs& args) const override;

@@ -54,7 +54,7 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
     return uses_batch() ? 2 * types.output.channels() : 0;
   }
   bool weight_gradient_from_statistics() const override { return uses_batch(); }
-  bool takes_narrow(Phase) const override { return true; }
+  bool takes_narrow(Phase, at::DeviceType) const override { return true; }
   int64_t batch_parts() const override { return uses_batch() ? options_.batch_parts : 0; }
 
   void piece_statistics(KernelArgs& args) const override {

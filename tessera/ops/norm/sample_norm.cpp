@@ -56,10 +56,11 @@ int64_t SampleNorm::backward_statistics(const NodeTypes& types) const {
 
 /// Where each element has a weight: the gradient times the weights, or the normalised input.
 ScratchBytes SampleNorm::scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
-                                       at::ScalarType real) const {
+                                       const Numbers& numbers) const {
   const bool backward = phase == Phase::kPieceGradStatistics || phase == Phase::kInputGradient ||
                         phase == Phase::kWeightGradient;
-  return backward && affine_ == Affine::kElement ? Scratch::bytes_of(out.volume(), real) : 0;
+  return backward && affine_ == Affine::kElement ? Scratch::bytes_of(out.volume(), numbers.type)
+                                                 : 0;
 }
 
 void SampleNorm::piece_statistics(KernelArgs& args) const {

@@ -33,9 +33,9 @@ class SampleNorm : public PlaneNormOp {
   Statistics forward_statistics(const NodeTypes& types) const override;
   int64_t backward_statistics(const NodeTypes& types) const override;
   bool weight_gradient_from_statistics() const override { return affine_ != Affine::kElement; }
-  bool takes_narrow(Phase) const override { return affine_ != Affine::kElement; }
+  bool takes_narrow(Phase, at::DeviceType) const override { return affine_ != Affine::kElement; }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override;
+                             const Numbers& numbers) const override;
 
   void piece_statistics(KernelArgs& args) const override;
   void combine_statistics(const std::vector<at::Tensor>& rows,

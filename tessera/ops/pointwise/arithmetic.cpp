@@ -41,11 +41,11 @@ class ArithmeticOp final : public Op {
   bool cheap_to_recompute() const override { return true; }
   /// For one operand after the other.
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                        at::ScalarType real) const override {
+                             const Numbers& numbers) const override {
     if (phase != Phase::kInputGradient || out.empty()) return 0;
     bool stretched = false;
     for (int input : {0, 1}) stretched |= needed(input, out, types).shape() != out.shape();
-    return gradient_scratch_bytes(how_, out.volume(), stretched, real);
+    return gradient_scratch_bytes(how_, out.volume(), stretched, numbers.type);
   }
 
   void forward(KernelArgs& args) const override {

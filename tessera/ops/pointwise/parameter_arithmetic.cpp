@@ -43,14 +43,14 @@ class ParameterArithmetic final : public Op {
   bool cheap_to_recompute() const override { return true; }
   /// The piece's part of the weight's gradient, and what store_gradient takes.
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes&,
-                        at::ScalarType real) const override {
+                             const Numbers& numbers) const override {
     if (out.empty()) return 0;
     if (phase == Phase::kInputGradient)
-      return gradient_scratch_bytes(how_, out.volume(), /*stretched=*/false, real);
+      return gradient_scratch_bytes(how_, out.volume(), /*stretched=*/false, numbers.type);
     if (phase != Phase::kWeightGradient) return 0;
     const Box weight = broadcast_needed(shape_, out);
-    return Scratch::bytes_of(weight.volume(), real) +
-           gradient_scratch_bytes(how_, out.volume(), weight.shape() != out.shape(), real);
+    return Scratch::bytes_of(weight.volume(), numbers.type) +
+           gradient_scratch_bytes(how_, out.volume(), weight.shape() != out.shape(), numbers.type);
   }
 
   void forward(KernelArgs& args) const override {

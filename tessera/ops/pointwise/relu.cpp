@@ -17,7 +17,7 @@ class Relu : public Op {
   }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool keeps_output() const override { return true; }
-  bool takes_narrow(Phase) const override { return true; }
+  bool takes_narrow(Phase, at::DeviceType) const override { return true; }
 
   void forward(KernelArgs& args) const override {
     at::Tensor output = args.output.view(args.out_box);

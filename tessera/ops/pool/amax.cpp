@@ -49,10 +49,11 @@ class Amax final : public Op {
   }
 
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override {
+                             const Numbers& numbers) const override {
     if (phase != Phase::kInputGradient || out.empty()) return 0;
     return Scratch::bytes_of(needed(0, out, types).volume(), at::kBool) +
-           Scratch::bytes_of(out.volume(), at::kLong) + Scratch::bytes_of(out.volume(), real);
+           Scratch::bytes_of(out.volume(), at::kLong) +
+           Scratch::bytes_of(out.volume(), numbers.type);
   }
 
   void forward(KernelArgs& args) const override {

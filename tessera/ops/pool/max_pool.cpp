@@ -25,7 +25,7 @@ class MaxPool final : public Op {
     return {geometry_.kernel_volume(types) <= 255 ? at::kByte : at::kInt, out.volume()};
   }
   /// Where windows overlap, gradients are added up, and each addition would be rounded.
-  bool takes_narrow(Phase phase) const override {
+  bool takes_narrow(Phase phase, at::DeviceType) const override {
     return phase != Phase::kInputGradient || !geometry_.windows_overlap();
   }
   double flops(const Box& out, const NodeTypes& types) const override {

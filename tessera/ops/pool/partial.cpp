@@ -152,7 +152,7 @@ double PartialLinear::elements_moved(const Box& out, const NodeTypes& types) con
 
 /// Matrices of one part after the other: of the cell's pixels, and of its weights.
 ScratchBytes PartialLinear::scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                                          at::ScalarType real) const {
+                                          const Numbers& numbers) const {
   const bool forward = phase == Phase::kForward || phase == Phase::kRecompute;
   if (!forward && phase != Phase::kInputGradient && phase != Phase::kWeightGradient) return 0;
   int64_t most = 0;
@@ -160,7 +160,8 @@ ScratchBytes PartialLinear::scratch_bytes(Phase phase, const Box& out, const Nod
     const int64_t pixels = cell_box(out[0], types, cells_[part]).volume();
     const int64_t weights = cell_box({0, out_features_}, types, cells_[part]).volume();
     if (pixels > 0)
-      most = std::max(most, Scratch::bytes_of(pixels, real) + Scratch::bytes_of(weights, real));
+      most = std::max(
+          most, Scratch::bytes_of(pixels, numbers.type) + Scratch::bytes_of(weights, numbers.type));
   }
   return most;
 }

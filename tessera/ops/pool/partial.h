@@ -50,7 +50,7 @@ class PartialLinear final : public Op {
   double flops(const Box& out, const NodeTypes& types) const override;
   double elements_moved(const Box& out, const NodeTypes& types) const override;
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                             at::ScalarType real) const override;
+                             const Numbers& numbers) const override;
   void forward(KernelArgs& args) const override;
   void input_gradient(KernelArgs& args) const override;
   void weight_gradient(KernelArgs& args) const override;

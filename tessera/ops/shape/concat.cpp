@@ -41,7 +41,7 @@ class Concat final : public Op {
     return box;
   }
   bool cheap_to_recompute() const override { return true; }
-  bool takes_narrow(Phase) const override { return true; }
+  bool takes_narrow(Phase, at::DeviceType) const override { return true; }
   double flops(const Box&, const NodeTypes&) const override { return 0; }
 
   void forward(KernelArgs& args) const override {

@@ -39,8 +39,8 @@ class WrappedOp : public Op {
   }
   int64_t batch_parts() const override { return right_->batch_parts(); }
   ScratchBytes scratch_bytes(Phase phase, const Box& out, const NodeTypes& types,
-                        at::ScalarType real) const override {
-    return right_->scratch_bytes(phase, out, types, real);
+                             const Numbers& numbers) const override {
+    return right_->scratch_bytes(phase, out, types, numbers);
   }
 
   void forward(KernelArgs& args) const override { right_->forward(args); }

@@ -35,14 +35,9 @@ double block_sum_of_squares(const T* elements, int64_t count) {
 
 }  // namespace
 
-double clip_factor(double norm, double max_norm) {
-  const double factor = max_norm / (norm + 1e-6);
-  return max_norm > 0 && std::isfinite(norm) && factor < 1 ? factor : 1;
-}
-
 namespace cpu {
 
-double sum_of_squares(const at::Tensor& gradient) {
+void sum_of_squares(const at::Tensor& gradient, const at::Tensor& sum) {
   TESSERA_CHECK(gradient.device().is_cpu(), "gradient on {}", gradient.device().str());
   const at::Tensor dense = gradient.contiguous();
   const int64_t count = dense.numel();
@@ -55,11 +50,22 @@ double sum_of_squares(const at::Tensor& gradient) {
                                              std::min(kBlock, count - block * kBlock));
     });
   });
-  return std::accumulate(blocks.begin(), blocks.end(), 0.0);
+  *sum.data_ptr<double>() = std::accumulate(blocks.begin(), blocks.end(), 0.0);
+}
+
+void clip_gradients(const at::Tensor& squares, double max_norm, const at::Tensor& norm,
+                    const std::vector<at::Tensor>& buckets) {
+  const double* first = squares.data_ptr<double>();
+  const double found = std::sqrt(std::accumulate(first, first + squares.numel(), 0.0));
+  *norm.data_ptr<double>() = found;
+  const double factor = max_norm / (found + 1e-6);
+  if (max_norm <= 0 || !std::isfinite(found) || factor >= 1) return;
+  for (const at::Tensor& bucket : buckets) bucket.mul_(factor);
 }
 
 }  // namespace cpu
 
-const SquareKernels SquareKernels::kCpu{.sum_of_squares = cpu::sum_of_squares};
+const NormOfGradientsKernels NormOfGradientsKernels::kCpu{.sum_of_squares = cpu::sum_of_squares,
+                                                          .clip_gradients = cpu::clip_gradients};
 
 }  // namespace tessera

@@ -1,0 +1,20 @@
+# GPUs: where LibTorch is built with CUDA and there is a compiler for it. Sets TESSERA_HAS_CUDA.
+
+set(TESSERA_HAS_CUDA OFF)
+if(TESSERA_CUDA AND TARGET torch_cuda)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(TESSERA_HAS_CUDA ON)
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES native)
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Shared) # the one that LibTorch has loaded
+    find_package(CUDAToolkit REQUIRED)
+  else()
+    message(STATUS "No nvcc: LibTorch runs on GPUs, and Tessera will not; install CUDA's toolkit")
+  endif()
+endif()

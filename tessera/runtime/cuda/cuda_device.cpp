@@ -1,0 +1,123 @@
+#include "tessera/runtime/cuda/cuda_device.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tessera/base/error.h"
+#include "tessera/base/quantity.h"
+#include "tessera/runtime/cuda/cuda_queue.h"
+
+namespace tessera {
+namespace {
+
+/// LibTorch is told once a process, so all ranks of one ask for the same.
+void set_precision(const DeviceChoice& choice) {
+  at::Context& context = at::globalContext();
+  context.setAllowTF32CuDNN(choice.tf32);
+  context.setAllowTF32CuBLAS(choice.tf32);
+  context.setDeterministicCuDNN(choice.deterministic);
+  context.setBenchmarkCuDNN(!choice.deterministic);
+}
+
+c10::DeviceIndex index_of(const DeviceChoice& choice, int rank) {
+  const int count = c10::cuda::device_count();
+  const int index = choice.index.value_or(rank % std::max(count, 1));
+  if (index < 0 || index >= count)
+    throw_error<InvalidInput>("[device] cuda:{}: this machine has {} of them; `tessera devices` "
+                              "lists what there is",
+                              index, count);
+  return static_cast<c10::DeviceIndex>(index);
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const DeviceChoice& choice, c10::DeviceIndex index)
+      : place_(at::kCUDA, index),
+        before_(c10::cuda::getCurrentCUDAStream(index)),
+        layout_(choice.layout.value_or(ImageLayout::kChannelsLast)),
+        compute_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)),
+        communication_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, index)) {
+    c10::cuda::set_device(index);
+    c10::cuda::setCurrentCUDAStream(compute_.stream());
+    if (choice.most_bytes > 0) limit(choice.most_bytes);
+  }
+
+  ~CudaDevice() override { c10::cuda::setCurrentCUDAStream(before_); }
+
+  at::Device place() const override { return place_; }
+  ImageLayout layout() const override { return layout_; }
+  at::Tensor block(int64_t bytes) override {
+    return at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(place_));
+  }
+  at::Tensor on_host(at::IntArrayRef shape, at::ScalarType type) override {
+    return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(true));
+  }
+  DeviceQueue* queue(Stream stream) override {
+    return stream == Stream::kCompute ? &compute_ : &communication_;
+  }
+  int64_t live_bytes() const override { return allocated().current; }
+  int64_t peak_bytes() const override { return allocated().peak; }
+  void reset_peak() override { c10::cuda::CUDACachingAllocator::resetPeakStats(place_.index()); }
+
+ private:
+  c10::CachingAllocator::Stat allocated() const {
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(place_.index()).allocated_bytes[0];
+  }
+
+  /// Of all that LibTorch takes: arena, parameters and the libraries' workspaces.
+  void limit(int64_t bytes) const {
+    const auto total = static_cast<double>(
+        at::cuda::getDeviceProperties(place_.index())->totalGlobalMem);
+    c10::cuda::CUDACachingAllocator::setMemoryFraction(
+        std::min(1.0, static_cast<double>(bytes) / total), place_.index());
+  }
+
+  const at::Device place_;
+  const c10::cuda::CUDAStream before_;
+  const ImageLayout layout_;
+  CudaQueue compute_, communication_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda_device(const DeviceChoice& choice, int rank) {
+  if (const std::string reason = why_no_cuda(); !reason.empty())
+    throw_error<InvalidInput>("[device] cuda: {}", reason);
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  set_precision(choice);
+  return std::make_unique<CudaDevice>(choice, index_of(choice, rank));
+}
+
+std::vector<DeviceInfo> list_cuda_devices() {
+  std::vector<DeviceInfo> devices;
+  for (int index = 0; index < c10::cuda::device_count(); ++index) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
+    DeviceInfo info{.name = fmt::format("cuda:{}", index), .model = properties.name};
+    info.bytes = static_cast<int64_t>(properties.totalGlobalMem);
+    size_t free = 0, total = 0;
+    if (cudaSetDevice(index) == cudaSuccess && cudaMemGetInfo(&free, &total) == cudaSuccess)
+      info.free_bytes = static_cast<int64_t>(free);
+    info.details = fmt::format("compute capability {}.{}, {} multiprocessors", properties.major,
+                               properties.minor, properties.multiProcessorCount);
+    devices.push_back(std::move(info));
+  }
+  return devices;
+}
+
+std::string why_no_cuda() {
+  if (c10::cuda::device_count() > 0) return {};
+  return "no GPU is visible; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none, "
+         "or use cpu";
+}
+
+}  // namespace tessera

@@ -1,0 +1,19 @@
+#pragma once
+// GPUs of NVIDIA. Implemented by cuda_device.cpp, or where LibTorch has no CUDA by no_cuda.cpp.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/runtime/device.h"
+
+namespace tessera {
+
+/// For the calling thread. Throws InvalidInput with why_no_cuda(), or where there is none of the
+/// wanted number.
+std::unique_ptr<Device> open_cuda_device(const DeviceChoice& choice, int rank);
+std::vector<DeviceInfo> list_cuda_devices();
+/// What is missing, and the remedy; empty: nothing.
+std::string why_no_cuda();
+
+}  // namespace tessera
