@@ -197,6 +197,7 @@ LowerOptions timed_step(const BenchOptions& options) {
   const std::unique_ptr<Optimiser> optimiser = sgd({});
   if (options.update) lowering.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
   lowering.real = options.real;
+  lowering.device = options.device.type;
   return lowering;
 }
 
@@ -209,7 +210,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   if (options.delay)
     slow = delaying(std::make_unique<BorrowedTransport>(transport), *options.delay, &delayed);
   RankSession session(lowering, slow ? *slow : transport,
-                      {options.real, options.seed, options.threads});
+                      {options.real, options.seed, options.threads, options.device});
   const std::unique_ptr<Optimiser> optimiser = sgd({});
   optimiser->keep_state_in(session.parameters().states());
   NoiseCache noise(lowering.graph(), options.seed);

@@ -10,6 +10,7 @@
 #include "tessera/comm/transport.h"
 #include "tessera/lower/lower.h"
 #include "tessera/report/trace_recorder.h"
+#include "tessera/runtime/device.h"
 
 namespace tessera {
 
@@ -23,6 +24,7 @@ struct BenchOptions {
   bool update = false;                         // time an SGD step too
   std::optional<TraceRecorder::Detail> trace;  // record one more step
   std::optional<Delay> delay;                  // pretend that messages take this long
+  DeviceChoice device = {};
   double timeout_seconds = 600;
 };
 

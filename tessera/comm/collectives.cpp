@@ -31,7 +31,7 @@ int member_of(const Transport& transport, const Members& members) {
 }
 
 AllReduce::AllReduce(Transport& transport, const Members& members, void* data, int64_t count,
-                     SumType type, void* scratch) {
+                     SumType type, void* scratch, DeviceQueue*) {
   const int own = member_of(transport, members);
   if (members.size() == 1 || count == 0) return;
   started_ = transport.start_all_reduce({members, own, data, count, type, scratch}, transport);

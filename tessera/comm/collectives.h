@@ -30,7 +30,7 @@ class AllReduce {
   /// Collective over `members`. `data` must stay valid until finish() returns, and so must
   /// `scratch`: reduce_scratch() elements, which a caller without any leaves to the call.
   AllReduce(Transport& transport, const Members& members, void* data, int64_t count, SumType type,
-            void* scratch = nullptr);
+            void* scratch = nullptr, DeviceQueue* queue = nullptr);
 
   /// Waits for a round of messages and posts the next, if there is one, so that work after it hides
   /// that. All members call it as often. Throws what the transport throws.

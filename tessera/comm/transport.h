@@ -43,9 +43,12 @@ struct Receive {
 };
 
 /// Posted together; within a pair, in list order. A message to oneself is legal.
+class DeviceQueue;
+
 struct Batch {
   std::vector<Send> sends;
   std::vector<Receive> receives;
+  DeviceQueue* queue = nullptr;
 };
 
 /// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.

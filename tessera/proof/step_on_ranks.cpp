@@ -27,7 +27,7 @@ void send(Transport& transport, const void* data, int64_t bytes) {
 }
 
 void send_tensor(Transport& transport, const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
+  const at::Tensor dense = tensor.cpu().contiguous();
   send(transport, dense.data_ptr(), static_cast<int64_t>(dense.nbytes()));
 }
 
@@ -64,7 +64,7 @@ std::vector<Operand> own_pieces(RankSession& session, const std::vector<Result>&
   for (const Result& result : results)
     if (result.value == id) {
       const at::Tensor piece = session.executor().result(result);
-      pieces.push_back({piece.to(wide(piece.scalar_type())), result.view.box});
+      pieces.push_back({piece.cpu().to(wide(piece.scalar_type())), result.view.box});
     }
   return pieces;
 }
@@ -154,7 +154,7 @@ StepComparison compare_step(RankSession& session, const Lowering& lowering, Step
     return [&, keep](size_t id, const at::Tensor& expected) {
       const int from = giver(lowering.holders()[id]);
       const at::Tensor ours = from == 0
-                                  ? own[id]
+                                  ? own[id].cpu()
                                   : receive_tensor(session.transport(), from,
                                                    expected.sizes().vec(), expected.scalar_type());
       if (keep != nullptr) (*keep)[id] = from == 0 ? ours.clone() : ours;

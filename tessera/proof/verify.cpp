@@ -48,7 +48,8 @@ class Steps {
         Transport& transport)
       : lowering_(lowering),
         options_(options),
-        session_(lowering, transport, {options.real, options.seed, options.threads}),
+        session_(lowering, transport,
+                 {options.real, options.seed, options.threads, options.device}),
         optimiser_(optimiser_of(options)) {
     optimiser_->keep_state_in(session_.parameters().states());
     if (is_first()) oracle_.emplace(graph, options);
@@ -130,6 +131,7 @@ LowerOptions verified_step(const VerifyOptions& options) {
   const std::unique_ptr<Optimiser> optimiser = optimiser_of(options);
   lowering.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
   lowering.real = options.real;
+  lowering.device = options.device.type;
   lowering.without_rewrites = options.without_rewrites;
   return lowering;
 }

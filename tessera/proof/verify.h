@@ -17,6 +17,7 @@
 
 #include "tessera/comm/transport.h"
 #include "tessera/lower/lower.h"
+#include "tessera/runtime/device.h"
 
 namespace tessera {
 
@@ -32,7 +33,8 @@ struct VerifyOptions {
   int64_t steps = 2;
   std::vector<at::Tensor> inputs;  // as Graph::inputs(), the same in every step; empty: noise
   uint64_t seed = 1;
-  int threads = 1;  // per rank
+  int threads = 1;           // per rank
+  DeviceChoice device = {};  // of the placement; the oracle computes on the CPU
   bool recompute = true;
   std::vector<std::string> without_rewrites = {};  // see lower/rewrite.h
   double timeout_seconds = 60;

@@ -6,7 +6,7 @@
 // large as the largest of them needs. Results of a step stay until the next step of any of them.
 //
 // Example:
-//   Arena arena;
+//   Arena arena(host_device());
 //   const at::Tensor block = arena.reserve(layout.bytes);
 //   block.narrow(0, layout.offsets[buffer], bytes);
 
@@ -15,10 +15,15 @@
 #include <cstdint>
 #include <utility>
 
+#include "tessera/runtime/device.h"
+
 namespace tessera {
 
 class Arena {
  public:
+  /// In the memory of `device`, which outlives it.
+  explicit Arena(Device& device) : device_(device) {}
+
   /// At least so many bytes, from an address that is a multiple of 64. Where that is more than
   /// before, tensors of the former block keep it alive, and another block takes its place.
   /// Throws OutOfMemory.
@@ -30,6 +35,7 @@ class Arena {
   bool belongs_to(const void* user) const { return user_ == user; }
 
  private:
+  Device& device_;
   at::Tensor block_;
   const void* user_ = nullptr;
 };

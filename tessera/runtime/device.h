@@ -1,6 +1,7 @@
 #pragma once
 // Where a rank computes: the memory of its tensors and the queues that its kernels run on. The CPU
-// is one; a GPU is another (cuda/), whose kernels are those of the tables for it (kernels/kernel.h).
+// is one; a GPU is another (cuda/), whose kernels are those of the tables for it
+// (kernels/kernel.h).
 //
 // The thread that opens a device works on it, in its first queue, until the device is gone; a
 // thread has one device at a time besides the host.
@@ -27,11 +28,11 @@ enum class ImageLayout { kContiguous, kChannelsLast };
 
 struct DeviceChoice {
   at::DeviceType type = at::kCPU;
-  std::optional<int> index = {};            // none: ranks take the devices of the machine in turn
-  int64_t most_bytes = 0;                   // of the device's memory; 0: no limit but the device's
-  bool tf32 = false;                        // products of float32 numbers with 10 bits
-  bool deterministic = false;               // the same bits in every run
-  std::optional<ImageLayout> layout = {};   // none: the one that the device is faster with
+  std::optional<int> index = {};           // none: ranks take the devices of the machine in turn
+  int64_t most_bytes = 0;                  // of the device's memory; 0: no limit but the device's
+  bool tf32 = false;                       // products of float32 numbers with 10 bits
+  bool deterministic = false;              // the same bits in every run
+  std::optional<ImageLayout> layout = {};  // none: the one that the device is faster with
 };
 
 class Device {
@@ -63,11 +64,11 @@ std::unique_ptr<Device> open_device(const DeviceChoice& choice, int rank);
 
 /// What `tessera devices` shows.
 struct DeviceInfo {
-  std::string name;     // as users write it: "cpu", "cuda:0"
-  std::string model;    // "NVIDIA H200"
-  int64_t bytes = 0;    // of memory; 0: not known
+  std::string name;          // as users write it: "cpu", "cuda:0"
+  std::string model;         // "NVIDIA H200"
+  int64_t bytes = 0;         // of memory; 0: not known
   int64_t free_bytes = 0;
-  std::string details;  // "compute capability 9.0, 132 multiprocessors"
+  std::string details = {};  // "compute capability 9.0, 132 multiprocessors"
 };
 std::vector<DeviceInfo> list_devices();
 /// Why there is no GPU among them; empty: there is one.

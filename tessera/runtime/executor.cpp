@@ -3,7 +3,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "tessera/base/error.h"
 #include "tessera/graph/number_type.h"
@@ -15,9 +14,12 @@
 namespace tessera {
 namespace {
 
+/// The memory of a dense tensor, in whatever order its numbers lie.
+at::Tensor laid_flat(const at::Tensor& dense) { return dense.as_strided({dense.numel()}, {1}); }
+
 /// All bits: not a number, and no index of anything.
 void poison(const at::Tensor& tensor) {
-  if (tensor.numel() > 0) std::memset(tensor.data_ptr(), 0xff, tensor.nbytes());
+  if (tensor.numel() > 0) laid_flat(tensor).view(at::kByte).fill_(0xff);
 }
 
 }  // namespace
@@ -29,6 +31,7 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
       parameters_(parameters),
       transport_(transport),
       options_(options),
+      device_(parameters->device()),
       layout_(lay_out(program_, options.real)),
       placed_(program_.buffers.size()),
       tensors_(program_.buffers.size()) {
@@ -52,10 +55,15 @@ void Executor::run(const StepContext& context) {
   const bool other_block = bind_arena();
   bind_permanent();
   if (other_step || other_block) show_gradients();
+  device_.reset_peak();
+  const int64_t live_before = device_.live_bytes();
   for (const Instruction& instruction : program_.instructions)
     traced(context.trace, instruction,
            [&] { std::visit([this](const auto& each) { execute(each); }, instruction); });
   context_ = nullptr;
+  if (DeviceQueue* queue = device_.queue(Stream::kCompute)) queue->drain();
+  memory_.peak_workspace_bytes =
+      std::max(memory_.peak_workspace_bytes, device_.peak_bytes() - live_before);
 }
 
 double Executor::loss() const {
@@ -69,8 +77,8 @@ double Executor::loss() const {
 std::vector<double> Executor::measured() const {
   if (program_.loss < 0) return {};
   TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
-  const at::Tensor& numbers = tensors_[program_.loss];
-  TESSERA_CHECK(numbers.defined(), "nothing is measured before the first step");
+  TESSERA_CHECK(tensors_[program_.loss].defined(), "nothing is measured before the first step");
+  const at::Tensor numbers = tensors_[program_.loss].cpu();
   return {numbers.data_ptr<double>() + 1, numbers.data_ptr<double>() + numbers.numel()};
 }
 
@@ -88,7 +96,7 @@ void Executor::call_back(const std::function<void()>& hook) {
 
 double Executor::number(BufferId buffer) const {
   TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
-  return *tensors_[buffer].data_ptr<double>();
+  return tensors_[buffer].flatten()[0].item<double>();
 }
 
 at::Tensor Executor::result(const Result& result) const {
@@ -131,11 +139,28 @@ bool Executor::bind_arena() {
   for (size_t id = 0; id < placed_.size(); ++id) {
     if (layout_.offsets[id] < 0) continue;
     const Buffer& buffer = program_.buffers[id];
-    placed_[id] = block_.narrow(0, layout_.offsets[id], buffer_bytes(buffer, options_.real))
-                      .view(scalar_type(buffer.element))
-                      .view(buffer.box.shape());
+    placed_[id] =
+        laid_out(block_.narrow(0, layout_.offsets[id], buffer_bytes(buffer, options_.real))
+                     .view(scalar_type(buffer.element)),
+                 buffer.box.shape());
   }
   return true;
+}
+
+/// Dense numbers as a tensor. Images have the device's order of axes; what else there is, such as
+/// statistics, has fewer of them.
+at::Tensor Executor::laid_out(const at::Tensor& numbers, at::IntArrayRef shape) const {
+  if (device_.layout() == ImageLayout::kContiguous || shape.size() < 4 || shape.size() > 5)
+    return numbers.view(shape);
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = strides[1] = 1;
+  stride *= shape[1];
+  for (size_t axis = shape.size() - 1; axis > 1; --axis) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  strides[0] = stride;
+  return numbers.as_strided(shape, strides);
 }
 
 at::ScalarType Executor::scalar_type(ElementType element) const {
@@ -157,15 +182,35 @@ at::ScalarType Executor::scalar_type(ElementType element) const {
 }
 
 at::Tensor Executor::view(const View& view) const {
-  if (view.buffer < 0) return at::empty(view.box.shape(), wide(options_.real));
+  if (view.buffer < 0)
+    return at::empty(view.box.shape(),
+                     at::TensorOptions().dtype(wide(options_.real)).device(device_.place()));
   return Operand{tensors_[view.buffer], program_.buffers[view.buffer].box}.view(view.box);
 }
 
 at::Tensor Executor::segment(const Message& message, const Segment& segment) const {
-  return tensors_[message.strip]
-      .view(-1)
-      .narrow(0, segment.offset, segment.view.box.volume())
-      .view(segment.view.box.shape());
+  return laid_out(
+      laid_flat(tensors_[message.strip]).narrow(0, segment.offset, segment.view.box.volume()),
+      segment.view.box.shape());
+}
+
+/// What is sent must have been computed, and what receives must no longer be read.
+DeviceQueue* Executor::before_messages() {
+  DeviceQueue* const queue = device_.queue(Stream::kCommunication);
+  if (queue != nullptr) queue->wait_for(*device_.queue(Stream::kCompute)->now());
+  return queue;
+}
+
+void Executor::after_messages() {
+  if (DeviceQueue* const queue = device_.queue(Stream::kCommunication))
+    device_.queue(Stream::kCompute)->wait_for(*queue->now());
+}
+
+/// Where an input is read before the device copies it.
+at::Tensor Executor::on_host(const Load& load, const at::Tensor& target) {
+  at::Tensor& host = loaded_[&load];
+  if (!host.defined()) host = device_.on_host(target.sizes(), target.scalar_type());
+  return host;
 }
 
 void Executor::count(BufferId buffer, int64_t sign) {
@@ -202,7 +247,13 @@ void Executor::execute(const Copy& copy) {
     target.copy_(view(copy.from));
 }
 
-void Executor::execute(const Load& load) { context_->load(load.value, load.to.box, view(load.to)); }
+void Executor::execute(const Load& load) {
+  const at::Tensor target = view(load.to);
+  if (target.is_cpu()) return context_->load(load.value, load.to.box, target);
+  const at::Tensor host = on_host(load, target);
+  context_->load(load.value, load.to.box, host);
+  target.copy_(host.to(target.device(), /*non_blocking=*/true));
+}
 
 void Executor::execute(const StartTransfer& transfer) {
   Batch batch;
@@ -217,11 +268,13 @@ void Executor::execute(const StartTransfer& transfer) {
     batch.receives.push_back(
         {message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
+  batch.queue = before_messages();
   transfers_[transfer.channel] = Outstanding(*transport_, batch, "an exchange");
 }
 
 void Executor::execute(const FinishTransfer& transfer) {
   transfers_.at(transfer.channel).finish();
+  after_messages();
   transfers_.erase(transfer.channel);
 }
 
@@ -241,13 +294,14 @@ void Executor::execute(const StartReduce& reduce) {
   reductions_[reduce.channel] = std::make_unique<AllReduce>(
       *transport_, reduce.members, tensor.data_ptr(), tensor.numel(),
       tensor.scalar_type() == at::kDouble ? SumType::kFloat64 : SumType::kFloat32,
-      reduce.received >= 0 ? tensors_[reduce.received].data_ptr() : nullptr);
+      reduce.received >= 0 ? tensors_[reduce.received].data_ptr() : nullptr, before_messages());
 }
 
 void Executor::execute(const AdvanceReduce& reduce) { reductions_.at(reduce.channel)->advance(); }
 
 void Executor::execute(const FinishReduce& reduce) {
   reductions_.at(reduce.channel)->finish();
+  after_messages();
   reductions_.erase(reduce.channel);
 }
 

@@ -20,6 +20,7 @@
 #include "tessera/lower/arena.h"
 #include "tessera/report/trace_recorder.h"
 #include "tessera/runtime/caching_allocator.h"
+#include "tessera/runtime/device.h"
 #include "tessera/runtime/parameter_store.h"
 
 namespace tessera {
@@ -27,7 +28,8 @@ namespace tessera {
 struct StepContext {
   uint64_t seed = 0;
   int64_t step = 0;
-  /// Writes the box of a graph input into the tensor (a view of the box's shape).
+  /// Writes the box of a graph input into the tensor, which lies on the host and has the box's
+  /// shape.
   std::function<void(ValueId input, const Box& box, at::Tensor target)> load = {};
   /// The optimiser; called by Update, unless the loss or the norm is not a finite number.
   std::function<void()> update = {};
@@ -58,7 +60,7 @@ class Executor {
 
   const Program& program() const { return program_; }
 
-  /// One step. Collective over all ranks.
+  /// One step. Collective over all ranks. It is done on the device, too, when this returns.
   void run(const StepContext& context);
 
   /// The loss of the last step, summed over all ranks. The graph must have one.
@@ -109,20 +111,26 @@ class Executor {
   at::ScalarType scalar_type(ElementType element) const;
   at::Tensor view(const View& view) const;
   at::Tensor segment(const Message& message, const Segment& segment) const;
+  at::Tensor laid_out(const at::Tensor& numbers, at::IntArrayRef shape) const;
+  at::Tensor on_host(const Load& load, const at::Tensor& target);
+  DeviceQueue* before_messages();
+  void after_messages();
 
   const Graph& graph_;
   const Program program_;
   ParameterStore* parameters_;
   Transport* transport_;
   ExecutorOptions options_;
+  Device& device_;
   const StepContext* context_ = nullptr;
 
   MemoryAccount account_;  // before the tensors that are booked on it
   const ArenaLayout layout_;
-  at::Tensor block_;                      // of the arena, to which `placed_` are bound
-  std::vector<at::Tensor> placed_;        // by BufferId; where each lies in the block
-  std::vector<at::Tensor> tensors_;       // by BufferId; undefined while not allocated
-  std::map<int, Outstanding> transfers_;  // by channel; after the tensors that they name
+  at::Tensor block_;                          // of the arena, to which `placed_` are bound
+  std::vector<at::Tensor> placed_;            // by BufferId; where each lies in the block
+  std::vector<at::Tensor> tensors_;           // by BufferId; undefined while not allocated
+  std::map<const Load*, at::Tensor> loaded_;  // on the host, where the device is another
+  std::map<int, Outstanding> transfers_;      // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
   /// What the gradient of a derived weight needs.
   struct KeptDerivation {

@@ -5,12 +5,15 @@
 namespace tessera {
 
 ParameterStore::ParameterStore(const Graph& graph, const std::vector<ParameterId>& held,
-                               uint64_t seed, at::ScalarType real)
-    : type_(wide(real)),
+                               uint64_t seed, at::ScalarType real, Device& device)
+    : device_(device),
+      options_(at::TensorOptions().dtype(wide(real)).device(device.place())),
       values_(graph.parameters().size()),
       gradients_(graph.parameters().size()),
-      states_(graph.parameters().size()) {
-  for (ParameterId id : held) values_[id] = initial_value(graph.parameters()[id], seed, type_);
+      states_(graph.parameters().size()),
+      arena_(device) {
+  for (ParameterId id : held)
+    values_[id] = initial_value(graph.parameters()[id], seed, wide(real)).to(device.place());
 }
 
 void ParameterStore::make_buckets(const Program& program) {
@@ -19,7 +22,7 @@ void ParameterStore::make_buckets(const Program& program) {
     const Bucket& bucket = program.buckets[b];
     Stored& stored = buckets_[b];
     if (is_permanent(program.buffers[bucket.buffer].kind) && !stored.gradients.defined())
-      stored.gradients = at::zeros({numel(bucket)}, type_);
+      stored.gradients = at::zeros({numel(bucket)}, options_);
     if (stored.state.empty() && !stored.counters.defined()) make_state(bucket, &stored);
   }
 }
@@ -43,7 +46,7 @@ void ParameterStore::show_gradients(const std::vector<Bucket>& buckets,
 
 void ParameterStore::make_state(const Bucket& bucket, Stored* stored) {
   for (size_t copy = 0; copy < bucket.state.size(); ++copy) {
-    stored->state.push_back(at::zeros({numel(bucket)}, type_));
+    stored->state.push_back(at::zeros({numel(bucket)}, options_));
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const at::Tensor& value = values_[bucket.parameters[i]];
       states_[bucket.parameters[i]].push_back(

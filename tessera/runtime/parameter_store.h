@@ -15,8 +15,11 @@ namespace tessera {
 class ParameterStore {
  public:
   /// Initial values by (seed, name): the same on every rank that holds them. `real` is the run's.
+  /// All of it lies in the memory of `device`, which outlives it.
   ParameterStore(const Graph& graph, const std::vector<ParameterId>& held, uint64_t seed,
-                 at::ScalarType real);
+                 at::ScalarType real, Device& device = host_device());
+
+  Device& device() const { return device_; }
 
   /// Makes the buckets of a program to which several steps add, and the state where it has some;
   /// zeros at first. Programs of one graph, plan and bucket size have the same buckets.
@@ -30,8 +33,8 @@ class ParameterStore {
   /// Those of the last step that had some. Undefined before, for buffers, and where this rank does
   /// not hold one.
   const std::vector<at::Tensor>& gradients() const { return gradients_; }
-  /// The optimiser's state of each parameter: its copies, then its counter; empty where there is
-  /// none.
+  /// The optimiser's state of each parameter: its copies, then its counter, which lies on the host;
+  /// empty where there is none.
   const std::vector<std::vector<at::Tensor>>& states() const { return states_; }
 
   /// Undefined where steps do not add to those before.
@@ -52,7 +55,8 @@ class ParameterStore {
   int64_t numel(const Bucket& bucket) const;
   void make_state(const Bucket& bucket, Stored* stored);
 
-  at::ScalarType type_;
+  Device& device_;
+  const at::TensorOptions options_;  // of the numbers of parameters
   std::vector<at::Tensor> values_;
   std::vector<at::Tensor> gradients_;
   std::vector<std::vector<at::Tensor>> states_;

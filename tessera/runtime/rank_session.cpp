@@ -14,8 +14,9 @@ RankSession::RankSession(const Lowering& lowering, Transport& transport,
 RankSession::RankSession(const Lowering& lowering, Program program, Transport& transport,
                          const SessionOptions& options)
     : transport_(recording(std::make_unique<BorrowedTransport>(transport), &counters_)),
+      device_(open_device(options.device, transport.rank())),
       everyone_(tessera::everyone(transport.size())),
-      parameters_(lowering.graph(), program.parameters, options.seed, options.real),
+      parameters_(lowering.graph(), program.parameters, options.seed, options.real, *device_),
       executor_(lowering.graph(), std::move(program), &parameters_, transport_.get(),
                 ExecutorOptions{options.real}) {
   set_rank_threads(options.threads);

@@ -16,6 +16,7 @@ struct SessionOptions {
   at::ScalarType real = at::kDouble;
   uint64_t seed = 1;
   int threads = 1;  // per rank
+  DeviceChoice device = {};
 };
 
 class RankSession {
@@ -27,6 +28,7 @@ class RankSession {
   const TransportCounters& counters() const { return counters_; }
   ParameterStore& parameters() { return parameters_; }
   Executor& executor() { return executor_; }
+  Device& device() { return *device_; }
   const Program& program() const { return executor_.program(); }
   const Members& everyone() const { return everyone_; }
 
@@ -36,6 +38,7 @@ class RankSession {
 
   TransportCounters counters_;
   std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<Device> device_;
   Members everyone_;
   ParameterStore parameters_;
   Executor executor_;

@@ -32,9 +32,10 @@ c10::DeviceIndex index_of(const DeviceChoice& choice, int rank) {
   const int count = c10::cuda::device_count();
   const int index = choice.index.value_or(rank % std::max(count, 1));
   if (index < 0 || index >= count)
-    throw_error<InvalidInput>("[device] cuda:{}: this machine has {} of them; `tessera devices` "
-                              "lists what there is",
-                              index, count);
+    throw_error<InvalidInput>(
+        "[device] cuda:{}: this machine has {} of them; `tessera devices` "
+        "lists what there is",
+        index, count);
   return static_cast<c10::DeviceIndex>(index);
 }
 
@@ -75,8 +76,8 @@ class CudaDevice final : public Device {
 
   /// Of all that LibTorch takes: arena, parameters and the libraries' workspaces.
   void limit(int64_t bytes) const {
-    const auto total = static_cast<double>(
-        at::cuda::getDeviceProperties(place_.index())->totalGlobalMem);
+    const auto total =
+        static_cast<double>(at::cuda::getDeviceProperties(place_.index())->totalGlobalMem);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(
         std::min(1.0, static_cast<double>(bytes) / total), place_.index());
   }

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tessera/kernels/library_kernels.h"
 #include "tessera/proof/verify.h"
+#include "tests/ranks/engine/device_under_test.h"
 #include "tests/ranks/engine/differences.h"
 #include "tests/ranks/engine/random_domains.h"
 #include "tests/ranks/engine/random_stages.h"
@@ -33,7 +35,7 @@ bool differs_by_rounding_only(const VerifyReport& report) {
   return report.param_grad_rel <= 1e-9 && report.param_grad_l2 <= 1e-12;
 }
 
-void check(const RandomCase& random, uint64_t seed) {
+void check(const RandomCase& random, uint64_t seed, const DeviceChoice& device) {
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
   SCOPED_TRACE(fmt::format("replay: TESSERA_SEED={} engine_test --gtest_filter='{}.{}'\n{}", seed,
                            test.test_suite_name(), test.name(), random.description));
@@ -43,6 +45,7 @@ void check(const RandomCase& random, uint64_t seed) {
   options.recompute = seed % 4 != 0;
   options.clip_norm = seed % 5 == 0 ? 0.1 : 0;
   options.timeout_seconds = 30;
+  options.device = device;
   try {
     const VerifyReport report = verify(random.graph, options);
     EXPECT_TRUE(report.ok || differs_by_rounding_only(report)) << differences(report);
@@ -53,11 +56,16 @@ void check(const RandomCase& random, uint64_t seed) {
 
 /// Calls make(seed) for the seed that is to be replayed, or for all.
 template <class Make>
-void check_all(const Make& make, uint64_t last = kNumCases) {
+void check_all(const Make& make, uint64_t last = kNumCases,
+               std::optional<ImageLayout> layout = std::nullopt) {
   uint64_t first = 1;
   if (const char* seed = std::getenv("TESSERA_SEED"))
     first = last = std::strtoull(seed, nullptr, 10);
-  for (uint64_t seed = first; seed <= last; ++seed) check(make(seed), seed);
+  for (uint64_t seed = first; seed <= last; ++seed) {
+    DeviceChoice device = device_under_test(seed);
+    if (layout) device.layout = layout;
+    check(make(seed), seed, device);
+  }
 }
 
 TEST(RandomNetworks, EqualTheOracle) { check_all(random_case); }
@@ -74,6 +82,17 @@ TEST(RandomNetworks, EqualTheOracleByLibraryKernels) {
   check_all(random_case, kNumLibraryCases);
   check_all(random_stages_case, kNumLibraryCases);
   check_all(random_domains_case, kNumLibraryCases);
+}
+
+/// With images in the order that a GPU is faster with, by either kind of kernels.
+TEST(RandomNetworks, EqualTheOracleInChannelsLast) {
+  for (const bool by_library : {false, true}) {
+    std::optional<LibraryKernels> switched_on;
+    if (by_library) switched_on.emplace();
+    check_all(random_case, kNumLibraryCases, ImageLayout::kChannelsLast);
+    check_all(random_stages_case, kNumLibraryCases, ImageLayout::kChannelsLast);
+    check_all(random_domains_case, kNumLibraryCases, ImageLayout::kChannelsLast);
+  }
 }
 
 /// Every family of these kernels has its part.

@@ -8,6 +8,7 @@
 #include "tessera/kernels/library_kernels.h"
 #include "tessera/proof/verify.h"
 #include "tessera/zoo/zoo.h"
+#include "tests/ranks/engine/device_under_test.h"
 #include "tests/ranks/engine/differences.h"
 #include "tests/ranks/engine/zoo_families.h"
 
@@ -38,6 +39,7 @@ TEST_P(ZooBattery, EqualsTheOracle) {
   options.plan = zoo.plan;
   options.optimiser = zoo.optimiser;
   options.steps = zoo.steps;
+  options.device = device_under_test();
   const VerifyReport report = verify(build_model(zoo.model, zoo.input), options);
   EXPECT_TRUE(report.ok) << differences(report);
 }
