@@ -26,8 +26,7 @@ void TraceRecorder::start() {
   zero_ = Clock::now();
 }
 
-void TraceRecorder::enter(const Enter& enter) {
-  const Clock::time_point now = Clock::now();
+void TraceRecorder::enter(const Enter& enter, Clock::time_point now) {
   close_task(now);
   tasks_.push_back({enter, now, now});
   task_open_ = true;
@@ -58,7 +57,7 @@ bool TraceRecorder::watches(const Instruction& instruction) const {
 void TraceRecorder::record(const Instruction& instruction, Clock::time_point begin,
                            Clock::time_point end) {
   if (const auto* task = std::get_if<Enter>(&instruction))
-    enter(*task);
+    enter(*task, begin);
   else if (const char* what = awaited(instruction))
     wait(begin, end, what);
   else if (const auto* run = std::get_if<Run>(&instruction))

@@ -34,7 +34,7 @@ class TraceRecorder {
   /// Now is time zero; what was recorded before is forgotten.
   void start();
   /// Closes the open task and opens the next.
-  void enter(const Enter& enter);
+  void enter(const Enter& enter, Clock::time_point now);
   /// Blocked in a Finish; `what` is a literal.
   void wait(Clock::time_point begin, Clock::time_point end, const char* what);
   void kernel(const Run& run, Clock::time_point begin, Clock::time_point end);

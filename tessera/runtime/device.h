@@ -35,6 +35,15 @@ struct DeviceChoice {
   std::optional<ImageLayout> layout = {};  // none: the one that the device is faster with
 };
 
+/// Takes times on the device, whose work is late: a mark is set when it gets there.
+class DeviceTimer {
+ public:
+  virtual ~DeviceTimer() = default;
+  virtual void mark() = 0;
+  /// Of all marks, since the first one. Waits for the last.
+  virtual std::vector<double> seconds() = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -48,6 +57,8 @@ class Device {
   virtual at::Tensor on_host(at::IntArrayRef shape, at::ScalarType type) = 0;
   /// Null where the host computes: what has been called is done.
   virtual DeviceQueue* queue(Stream stream) = 0;
+  /// Of the queue of kernels; null where the host computes.
+  virtual std::unique_ptr<DeviceTimer> timer() = 0;
   /// What tensors hold in the device's memory now, and the most since the last reset.
   virtual int64_t live_bytes() const = 0;
   virtual int64_t peak_bytes() const = 0;
@@ -64,9 +75,9 @@ std::unique_ptr<Device> open_device(const DeviceChoice& choice, int rank);
 
 /// What `tessera devices` shows.
 struct DeviceInfo {
-  std::string name;          // as users write it: "cpu", "cuda:0"
-  std::string model;         // "NVIDIA H200"
-  int64_t bytes = 0;         // of memory; 0: not known
+  std::string name;   // as users write it: "cpu", "cuda:0"
+  std::string model;  // "NVIDIA H200"
+  int64_t bytes = 0;  // of memory; 0: not known
   int64_t free_bytes = 0;
   std::string details = {};  // "compute capability 9.0, 132 multiprocessors"
 };

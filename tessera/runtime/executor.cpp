@@ -57,13 +57,45 @@ void Executor::run(const StepContext& context) {
   if (other_step || other_block) show_gradients();
   device_.reset_peak();
   const int64_t live_before = device_.live_bytes();
-  for (const Instruction& instruction : program_.instructions)
-    traced(context.trace, instruction,
-           [&] { std::visit([this](const auto& each) { execute(each); }, instruction); });
+  execute_all(context.trace);
   context_ = nullptr;
   if (DeviceQueue* queue = device_.queue(Stream::kCompute)) queue->drain();
   memory_.peak_workspace_bytes =
       std::max(memory_.peak_workspace_bytes, device_.peak_bytes() - live_before);
+}
+
+void Executor::execute(const Instruction& instruction) {
+  std::visit([this](const auto& each) { execute(each); }, instruction);
+}
+
+void Executor::execute_all(TraceRecorder* trace) {
+  if (trace != nullptr)
+    if (const std::unique_ptr<DeviceTimer> timer = device_.timer())
+      return execute_on_timer(trace, timer.get());
+  for (const Instruction& instruction : program_.instructions)
+    traced(trace, instruction, [&] { execute(instruction); });
+}
+
+/// Times of the device, counted from now.
+void Executor::execute_on_timer(TraceRecorder* trace, DeviceTimer* timer) {
+  std::vector<const Instruction*> watched;
+  const TraceRecorder::Clock::time_point now = TraceRecorder::Clock::now();
+  timer->mark();
+  for (const Instruction& instruction : program_.instructions) {
+    const bool is_watched = trace->watches(instruction);
+    if (is_watched) timer->mark();
+    execute(instruction);
+    if (!is_watched) continue;
+    timer->mark();
+    watched.push_back(&instruction);
+  }
+  const std::vector<double> seconds = timer->seconds();
+  const auto time = [&](size_t mark) {
+    return now + std::chrono::duration_cast<TraceRecorder::Clock::duration>(
+                     std::chrono::duration<double>(seconds[mark]));
+  };
+  for (size_t i = 0; i < watched.size(); ++i)
+    trace->record(*watched[i], time(2 * i + 1), time(2 * i + 2));
 }
 
 double Executor::loss() const {

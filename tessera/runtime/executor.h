@@ -77,6 +77,9 @@ class Executor {
   const MemoryCounters& memory() const { return memory_; }
 
  private:
+  void execute_all(TraceRecorder* trace);
+  void execute_on_timer(TraceRecorder* trace, DeviceTimer* timer);
+  void execute(const Instruction& instruction);
   void execute(const Alloc& alloc);
   void execute(const Free& free);
   void execute(const Fill& fill);

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -10,7 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <deque>
 
 #include "tessera/base/error.h"
 #include "tessera/base/quantity.h"
@@ -39,6 +40,25 @@ c10::DeviceIndex index_of(const DeviceChoice& choice, int rank) {
   return static_cast<c10::DeviceIndex>(index);
 }
 
+class CudaTimer final : public DeviceTimer {
+ public:
+  explicit CudaTimer(const c10::cuda::CUDAStream& stream) : stream_(stream) {}
+
+  void mark() override { marks_.emplace_back(cudaEventDefault).record(stream_); }
+
+  std::vector<double> seconds() override {
+    stream_.synchronize();
+    std::vector<double> seconds;
+    for (at::cuda::CUDAEvent& mark : marks_)
+      seconds.push_back(marks_.front().elapsed_time(mark) / 1e3);
+    return seconds;
+  }
+
+ private:
+  const c10::cuda::CUDAStream stream_;
+  std::deque<at::cuda::CUDAEvent> marks_;
+};
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(const DeviceChoice& choice, c10::DeviceIndex index)
@@ -64,6 +84,9 @@ class CudaDevice final : public Device {
   }
   DeviceQueue* queue(Stream stream) override {
     return stream == Stream::kCompute ? &compute_ : &communication_;
+  }
+  std::unique_ptr<DeviceTimer> timer() override {
+    return std::make_unique<CudaTimer>(compute_.stream());
   }
   int64_t live_bytes() const override { return allocated().current; }
   int64_t peak_bytes() const override { return allocated().peak; }

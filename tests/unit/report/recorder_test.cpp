@@ -70,9 +70,9 @@ TEST(Recorder, KeepsKernelsWhereAskedTo) {
 TEST(Recorder, ForgetsTheLastStep) {
   const Graph graph;
   TraceRecorder recorder(graph, 0, Detail::kTasks);
-  recorder.enter(forward(0));
+  recorder.enter(forward(0), TraceRecorder::Clock::now());
   recorder.start();
-  recorder.enter(forward(1));
+  recorder.enter(forward(1), TraceRecorder::Clock::now());
   recorder.finish();
   EXPECT_EQ(names_of(recorder.events()), std::vector<std::string>{"forward 1"});
 }
