@@ -10,6 +10,8 @@
 
 namespace tessera {
 
+class DeviceQueue;
+
 enum class SumType { kFloat32, kFloat64 };
 
 struct AllReduceCall {
@@ -18,7 +20,8 @@ struct AllReduceCall {
   void* data = nullptr;  // the terms, and in the end the sums
   int64_t count = 0;
   SumType type = SumType::kFloat32;
-  void* scratch = nullptr;  // of reduce_scratch() elements; null: the transport sees to it
+  void* scratch = nullptr;       // of reduce_scratch() elements; null: the transport sees to it
+  DeviceQueue* queue = nullptr;  // as a batch's; there must be scratch with it. Likewise below
 };
 
 struct AllGatherCall {
@@ -26,6 +29,7 @@ struct AllGatherCall {
   int own = 0;
   std::vector<int64_t> block_bytes;  // per member; some may be 0
   void* gathered = nullptr;          // all blocks, of which the own one is there
+  DeviceQueue* queue = nullptr;
 };
 
 struct BroadcastCall {
@@ -34,6 +38,7 @@ struct BroadcastCall {
   int root = 0;  // an index in `members`
   void* data = nullptr;
   int64_t bytes = 0;
+  DeviceQueue* queue = nullptr;
 };
 
 /// A started collective. Its memory stays valid and untouched until finish() returns or throws. One

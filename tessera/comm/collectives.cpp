@@ -31,10 +31,11 @@ int member_of(const Transport& transport, const Members& members) {
 }
 
 AllReduce::AllReduce(Transport& transport, const Members& members, void* data, int64_t count,
-                     SumType type, void* scratch, DeviceQueue*) {
+                     SumType type, void* scratch, DeviceQueue* queue) {
   const int own = member_of(transport, members);
   if (members.size() == 1 || count == 0) return;
-  started_ = transport.start_all_reduce({members, own, data, count, type, scratch}, transport);
+  started_ =
+      transport.start_all_reduce({members, own, data, count, type, scratch, queue}, transport);
 }
 
 void AllReduce::advance() {
@@ -44,14 +45,14 @@ void AllReduce::advance() {
 void AllReduce::finish() { finish_started(started_); }
 
 AllGather::AllGather(Transport& transport, const Members& members,
-                     const std::vector<int64_t>& block_bytes, void* gathered) {
+                     const std::vector<int64_t>& block_bytes, void* gathered, DeviceQueue* queue) {
   const int own = member_of(transport, members);
   TESSERA_CHECK(block_bytes.size() == members.size(), "{} blocks for {} members",
                 block_bytes.size(), members.size());
   const bool all_empty =
       std::all_of(block_bytes.begin(), block_bytes.end(), [](int64_t bytes) { return bytes == 0; });
   if (members.size() == 1 || all_empty) return;
-  started_ = transport.start_all_gather({members, own, block_bytes, gathered}, transport);
+  started_ = transport.start_all_gather({members, own, block_bytes, gathered, queue}, transport);
 }
 
 void AllGather::finish() { finish_started(started_); }
@@ -69,12 +70,13 @@ void barrier(Transport& transport, const Members& members) {
   }
 }
 
-void broadcast(Transport& transport, const Members& members, int root, void* data, int64_t bytes) {
+void broadcast(Transport& transport, const Members& members, int root, void* data, int64_t bytes,
+               DeviceQueue* queue) {
   const int own = member_of(transport, members);
   const int size = static_cast<int>(members.size());
   TESSERA_CHECK(root >= 0 && root < size, "root {} is not an index in {} members", root, size);
   if (bytes == 0 || size == 1) return;
-  transport.start_broadcast({members, own, root, data, bytes}, transport)->finish();
+  transport.start_broadcast({members, own, root, data, bytes, queue}, transport)->finish();
 }
 
 }  // namespace tessera

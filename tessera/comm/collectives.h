@@ -10,6 +10,9 @@
 // finish (an exception unwinds) aborts the transport. Members that break their contract are a bug
 // of ours: InternalError. Where there is one member, or nothing to move, nothing is done.
 //
+// With a queue all memory is that of its device, and the sums are made there: as with batches
+// (transport.h), what is queued after finish() sees the result.
+//
 // Example:
 //   AllReduce gradients(transport, members, bucket.data(), count, SumType::kFloat32);
 //   more_backward();          // overlaps
@@ -28,7 +31,8 @@ namespace tessera {
 class AllReduce {
  public:
   /// Collective over `members`. `data` must stay valid until finish() returns, and so must
-  /// `scratch`: reduce_scratch() elements, which a caller without any leaves to the call.
+  /// `scratch`: reduce_scratch() elements, which a caller without any leaves to the call, unless
+  /// they are to lie on a device.
   AllReduce(Transport& transport, const Members& members, void* data, int64_t count, SumType type,
             void* scratch = nullptr, DeviceQueue* queue = nullptr);
 
@@ -48,7 +52,7 @@ class AllGather {
   /// Collective over `members`. `block_bytes[i]` is the size of member i's block; `gathered` has
   /// room for all of them, and this rank's own block already lies in its place there.
   AllGather(Transport& transport, const Members& members, const std::vector<int64_t>& block_bytes,
-            void* gathered);
+            void* gathered, DeviceQueue* queue = nullptr);
   void finish();
 
  private:
@@ -60,6 +64,7 @@ class AllGather {
 void barrier(Transport& transport, const Members& members);
 
 /// Collective over `members`. `data` of member `root` (an index) to all others.
-void broadcast(Transport& transport, const Members& members, int root, void* data, int64_t bytes);
+void broadcast(Transport& transport, const Members& members, int root, void* data, int64_t bytes,
+               DeviceQueue* queue = nullptr);
 
 }  // namespace tessera

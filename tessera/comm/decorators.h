@@ -1,6 +1,7 @@
 #pragma once
-// Transports that wrap another one: to count, to slow down, to break. They see its messages, also
-// those that a collective is made of; a collective of the transport's own passes through them.
+// Transports that wrap another one: to count, to slow down, to break, to carry a device's memory.
+// They see its messages, also those that a collective is made of; a collective of the transport's
+// own passes through them.
 
 #include <chrono>
 #include <cstdint>
@@ -34,10 +35,16 @@ struct DelayCounters {
 /// at which this rank and those that it receives from have posted: what overlap can hide, it hides.
 /// The wait for peers that post late is none of it. Messages to oneself cost nothing. Ranks tell
 /// each other when they posted, by a clock that those of one machine share, in messages of 8 bytes
-/// beside the others; so all ranks of a world are delayed, or none. `counters` outlives the
-/// transport; null: nobody wants to know.
+/// beside the others; so all ranks of a world are delayed, or none. Messages between devices are
+/// held back on the host, too, which waits for what is left. `counters` outlives the transport;
+/// null: nobody wants to know.
 std::unique_ptr<Transport> delaying(std::unique_ptr<Transport> inner, Delay delay,
                                     DelayCounters* counters = nullptr);
+
+/// Batches of devices' memory over a transport of the host's: the host waits until what is sent has
+/// come to memory of its own, and what arrives there is copied to the device. A batch of the host's
+/// memory passes through. Messages are on the wire when start() returns, in the order of the calls.
+std::unique_ptr<Transport> staging(std::unique_ptr<Transport> inner);
 
 enum class Failure { kThrow, kStall };
 

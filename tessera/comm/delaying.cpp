@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -28,13 +29,15 @@ class DelayingTransport : public ForwardingTransport {
 
   Ticket start(const Batch& batch) override {
     Delayed delayed{std::make_unique<Stamps>(batch.receives.size()), cost(batch)};
-    Batch stamped = batch;
+    // Times are in the host's memory: messages of a device take theirs in a batch of its own.
+    Batch stamped = batch.queue ? Batch{} : batch;
     for (const Send& send : batch.sends)
       stamped.sends.push_back({send.to, &delayed.stamps->own, sizeof(int64_t)});
     for (size_t i = 0; i < batch.receives.size(); ++i)
       stamped.receives.push_back(
           {batch.receives[i].from, &delayed.stamps->peers[i], sizeof(int64_t)});
-    const Ticket ticket = inner_->start(stamped);
+    const Ticket ticket = inner_->start(batch.queue ? batch : stamped);
+    if (batch.queue) delayed.times = inner_->start(stamped);
     delayed_[ticket] = std::move(delayed);
     return ticket;
   }
@@ -44,6 +47,7 @@ class DelayingTransport : public ForwardingTransport {
     const auto found = delayed_.find(ticket);
     const Delayed delayed = std::move(found->second);
     delayed_.erase(found);
+    if (delayed.times) inner_->finish(*delayed.times);
     inner_->finish(ticket);
     const Clock::time_point now = Clock::now();
     const Clock::time_point ready = posted_by_all(*delayed.stamps, now) + delayed.cost;
@@ -58,6 +62,7 @@ class DelayingTransport : public ForwardingTransport {
   struct Delayed {
     std::unique_ptr<Stamps> stamps;  // where messages find them
     Clock::duration cost{};
+    std::optional<Ticket> times = {};  // their batch, where they have one
   };
 
   static double seconds(Clock::duration duration) {

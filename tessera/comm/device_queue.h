@@ -5,6 +5,7 @@
 // follows it waits there.
 //
 // One thread uses a queue, but for moments: any thread may hold one, and hand it to its own queue.
+// Whoever ends a queue drains it first: memory that its work names may go once it is gone.
 //
 // Example, a copy between the queues of two ranks, made by the one that comes second:
 //   own.wait_for(*peer_is_ready);
@@ -41,6 +42,8 @@ class DeviceQueue {
   virtual std::shared_ptr<void> host_memory(int64_t bytes) = 0;
   /// The host waits until all that has been queued here is done. Throws what the device reports.
   virtual void drain() = 0;
+  /// What the device's own libraries call this queue: CUDA's stream.
+  virtual void* native() = 0;
 };
 
 }  // namespace tessera

@@ -1,5 +1,8 @@
 #include "tessera/comm/message_collective.h"
 
+#include "tessera/base/error.h"
+#include "tessera/comm/device_queue.h"
+
 namespace tessera {
 namespace {
 
@@ -24,12 +27,9 @@ MessageCollective::MessageCollective(Transport& messages, const AllReduceCall& c
       data_(static_cast<char*>(call.data)),
       element_bytes_(bytes_of(call.type)),
       type_(call.type),
+      queue_(call.queue),
       scratch_(static_cast<char*>(call.scratch)) {
-  if (!scratch_) {
-    own_scratch_ = std::make_unique_for_overwrite<char[]>(
-        element_bytes_ * reduce_scratch(static_cast<int>(members_.size()), call.own, call.count));
-    scratch_ = own_scratch_.get();
-  }
+  if (!scratch_) take_scratch(call);
   start_round();
 }
 
@@ -38,7 +38,8 @@ MessageCollective::MessageCollective(Transport& messages, const AllGatherCall& c
       name_("an all-gather"),
       members_(call.members),
       rounds_(gather_rounds(call.own, call.block_bytes)),
-      data_(static_cast<char*>(call.gathered)) {
+      data_(static_cast<char*>(call.gathered)),
+      queue_(call.queue) {
   start_round();
 }
 
@@ -47,7 +48,8 @@ MessageCollective::MessageCollective(Transport& messages, const BroadcastCall& c
       name_("a broadcast"),
       members_(call.members),
       rounds_(broadcast_rounds(static_cast<int>(members_.size()), call.own, call.root, call.bytes)),
-      data_(static_cast<char*>(call.data)) {
+      data_(static_cast<char*>(call.data)),
+      queue_(call.queue) {
   start_round();
 }
 
@@ -57,6 +59,14 @@ MessageCollective::~MessageCollective() {
     messages_->abort(std::string(name_) + " was left unfinished");
 }
 
+void MessageCollective::take_scratch(const AllReduceCall& call) {
+  const int64_t count = reduce_scratch(static_cast<int>(members_.size()), call.own, call.count);
+  TESSERA_CHECK(!queue_ || count == 0, "a sum on a device needs scratch for {} elements there",
+                count);
+  own_scratch_ = std::make_unique_for_overwrite<char[]>(element_bytes_ * count);
+  scratch_ = own_scratch_.get();
+}
+
 void MessageCollective::start_round() {
   const CollectiveRound& round = rounds_[next_round_++];
   if (!round.empty()) round_ = Outstanding(*messages_, batch_of(round), name_);
@@ -64,6 +74,7 @@ void MessageCollective::start_round() {
 
 Batch MessageCollective::batch_of(const CollectiveRound& round) const {
   Batch batch;
+  batch.queue = queue_;
   for (const auto& [member, part] : round.sends)
     batch.sends.push_back(
         {members_[member], data_ + part.begin * element_bytes_, part.count * element_bytes_});
@@ -81,7 +92,9 @@ void MessageCollective::add_arrived(const CollectiveRound& round) const {
   const char* term = scratch_;
   for (const auto& [member, part] : round.receives) {
     char* sum = data_ + part.begin * element_bytes_;
-    if (*type_ == SumType::kFloat32)
+    if (queue_)
+      queue_->add(sum, term, part.count, *type_);
+    else if (*type_ == SumType::kFloat32)
       add_elements<float>(term, sum, part.count);
     else
       add_elements<double>(term, sum, part.count);

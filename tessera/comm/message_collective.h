@@ -24,6 +24,7 @@ class MessageCollective final : public Collective {
   void finish() override;
 
  private:
+  void take_scratch(const AllReduceCall& call);
   void start_round();
   void end_round();
   Batch batch_of(const CollectiveRound& round) const;
@@ -37,6 +38,7 @@ class MessageCollective final : public Collective {
   char* data_;
   int64_t element_bytes_ = 1;
   std::optional<SumType> type_;  // of an all-reduce
+  DeviceQueue* queue_;           // null: in the host's memory
   std::unique_ptr<char[]> own_scratch_;
   char* scratch_ = nullptr;
   bool finishing_ = false;

@@ -13,6 +13,14 @@
 // so it still synchronises. When start() or finish() throws CommError, and after abort(), the
 // transport touches no memory of any batch of this rank; an exception of another kind that frees
 // such memory must pass abort() first (outstanding.h does it).
+//
+// Where a batch names a queue, its memory is that of a device, at both ends of every message, and
+// the same holds in the order of the queues (device_queue.h) while the hosts run ahead: what is
+// sent is what the memory holds once all that had been queued when start() was called has run, and
+// receives are written after that, too; what is queued after finish() has returned sees what has
+// arrived, and may overwrite what was sent. The host waits for the host threads of its peers, never
+// for the device, unless the transport has no other way (staging, in decorators.h). Empty messages
+// keep hosts together, not queues. The queue lives until the batch is finished or abort() returns.
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +34,7 @@
 namespace tessera {
 
 class Collective;
+class DeviceQueue;
 struct AllGatherCall;
 struct AllReduceCall;
 struct BroadcastCall;
@@ -43,12 +52,10 @@ struct Receive {
 };
 
 /// Posted together; within a pair, in list order. A message to oneself is legal.
-class DeviceQueue;
-
 struct Batch {
   std::vector<Send> sends;
   std::vector<Receive> receives;
-  DeviceQueue* queue = nullptr;
+  DeviceQueue* queue = nullptr;  // of the device whose memory it is; null: the host's memory
 };
 
 /// Longer waits are cut to this: a deadline beyond the clock's range would lie in the past.

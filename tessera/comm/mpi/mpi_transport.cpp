@@ -53,6 +53,7 @@ MpiTransport::~MpiTransport() {
 }
 
 Ticket MpiTransport::start(const Batch& batch) {
+  TESSERA_CHECK(batch.queue == nullptr, "MPI carries the host's memory; a device's has to be staged");
   const std::vector<PostedMessage> messages = posted_messages(batch, *this);
   if (const auto failure = desk_->failure()) throw_failure(*failure);
   const Ticket ticket = next_ticket_++;

@@ -9,13 +9,18 @@
 //
 // From post() on a message's memory may be used by the peer until the message is settled. A rank
 // that leaves withdraws what is still queued and waits for the rest, which is being copied.
+//
+// In the memory of devices the copy is queued, and settled means that: it waits in the queue of the
+// second comer for `ready` of the first, whose queue in turn waits for `copied`.
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "tessera/comm/device_queue.h"
 #include "tessera/comm/posted_message.h"
 
 namespace tessera::threads {
@@ -34,10 +39,14 @@ struct MailedMessage : PostedMessage {
   MailedMessage* next = nullptr;     // in the mailbox; under its lock
   MailedMessage* partner = nullptr;  // set on the second comer; only its thread reads it
   bool settled = false;              // under the desk's lock
+  // Set on the first comer before it is settled; null where nothing is left to wait for.
+  std::shared_ptr<const DeviceQueue::Moment> copied = nullptr;
 };
 
 struct StartedBatch {
   Desk* desk = nullptr;
+  DeviceQueue* queue = nullptr;                                // of its memory; null: the host's
+  std::shared_ptr<const DeviceQueue::Moment> ready = nullptr;  // when the queue had run so far
   std::vector<MailedMessage> messages;  // does not grow after posting: mailboxes point into it
   int64_t num_unsettled = 0;            // under the desk's lock
 };

@@ -23,7 +23,10 @@ class RankTransport : public Transport {
 
  private:
   Mailbox& mailbox_of(const MailedMessage& message);
-  void move(MailedMessage& own, MailedMessage& met) noexcept;
+  void post(StartedBatch& started);
+  void move_met(StartedBatch& started);
+  void copy_met(StartedBatch& started);
+  bool fits(const MailedMessage& own, const MailedMessage& met) noexcept;
   bool wait(StartedBatch& batch);
   std::string timeout_text(const StartedBatch& batch);
   void withdraw_all() noexcept;

@@ -19,6 +19,7 @@ class CudaQueue final : public DeviceQueue {
   void add(void* sums, const void* terms, int64_t count, SumType type) override;
   std::shared_ptr<void> host_memory(int64_t bytes) override;
   void drain() override;
+  void* native() override { return stream_.stream(); }
 
  private:
   c10::cuda::CUDAStream stream_;
