@@ -29,6 +29,7 @@ struct NormOfGradientsKernels {
 
   static const NormOfGradientsKernels kCpu;
   static const NormOfGradientsKernels kAten;
+  static const NormOfGradientsKernels* const kCuda;
 };
 inline constexpr Kernel<&NormOfGradientsKernels::sum_of_squares> sum_of_squares;
 inline constexpr Kernel<&NormOfGradientsKernels::clip_gradients> clip_gradients;
@@ -70,6 +71,7 @@ struct OptimiserKernels {
 
   static const OptimiserKernels kCpu;
   static const OptimiserKernels kAten;
+  static const OptimiserKernels* const kCuda;
 };
 inline constexpr Kernel<&OptimiserKernels::sgd_step> sgd_step;
 inline constexpr Kernel<&OptimiserKernels::adam_step> adam_step;
