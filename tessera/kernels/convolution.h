@@ -75,6 +75,7 @@ struct ConvolutionKernels {
 
   static const ConvolutionKernels kCpu;
   static const ConvolutionKernels kAten;
+  static const ConvolutionKernels* const kCuda;
 };
 inline constexpr Kernel<&ConvolutionKernels::convolve> convolve;
 inline constexpr Kernel<&ConvolutionKernels::convolve_transposed> convolve_transposed;

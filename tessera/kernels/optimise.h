@@ -3,10 +3,11 @@
 // torch.nn.utils.clip_grad_norm_ does (all gradients are one vector, and where it is longer than
 // max_norm it is shortened to max_norm), and the steps of the optimisers, each in one pass over
 // weights, gradients and state. Every number by itself and in the tensors' own type, so that bits
-// depend neither on threads nor on where tensors lie.
+// depend neither on threads nor on where tensors lie, nor on which parameters are stepped together.
 //
 // Example:
 //   sgd_step({.learning_rate = 0.1, .momentum = 0.9}, weight, gradient, velocity);
+//   sgd_steps({.learning_rate = 0.1}, weights, gradients, {});
 
 #include <ATen/ATen.h>
 
@@ -28,6 +29,7 @@ struct NormOfGradientsKernels {
 
   static const NormOfGradientsKernels kCpu;
   static const NormOfGradientsKernels kAten;
+  static const NormOfGradientsKernels* const kCuda;
 };
 inline constexpr Kernel<&NormOfGradientsKernels::sum_of_squares> sum_of_squares;
 inline constexpr Kernel<&NormOfGradientsKernels::clip_gradients> clip_gradients;
@@ -57,11 +59,23 @@ struct OptimiserKernels {
   /// The moments hold zeros before the first step.
   void (*adam_step)(const AdamStep& step, const at::Tensor& parameter, const at::Tensor& gradient,
                     const at::Tensor& mean, const at::Tensor& square);
+  /// The same for many parameters, where a device may take them together: lists of one length, but
+  /// no velocities without momentum. At least one parameter.
+  void (*sgd_steps)(const SgdStep& step, const std::vector<at::Tensor>& parameters,
+                    const std::vector<at::Tensor>& gradients,
+                    const std::vector<at::Tensor>& velocities);
+  /// The steps may differ in how many they are with this one, and in nothing else.
+  void (*adam_steps)(const std::vector<AdamStep>& steps, const std::vector<at::Tensor>& parameters,
+                     const std::vector<at::Tensor>& gradients, const std::vector<at::Tensor>& means,
+                     const std::vector<at::Tensor>& squares);
 
   static const OptimiserKernels kCpu;
   static const OptimiserKernels kAten;
+  static const OptimiserKernels* const kCuda;
 };
 inline constexpr Kernel<&OptimiserKernels::sgd_step> sgd_step;
 inline constexpr Kernel<&OptimiserKernels::adam_step> adam_step;
+inline constexpr Kernel<&OptimiserKernels::sgd_steps> sgd_steps;
+inline constexpr Kernel<&OptimiserKernels::adam_steps> adam_steps;
 
 }  // namespace tessera

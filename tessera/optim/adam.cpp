@@ -29,15 +29,20 @@ class Adam final : public PerParameterOptimiser {
  private:
   enum Slot { kMean, kSquare, kStep };
 
-  void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& gradient) override {
+  void step_all(const Stepped& stepped) override {
     AdamStep step{.learning_rate = learning_rate(),
                   .beta1 = options_.beta1,
                   .beta2 = options_.beta2,
                   .epsilon = options_.epsilon};
     (decay_ == Decay::kInGradient ? step.gradient_decay : step.weight_decay) =
         options_.weight_decay;
-    step.steps = *slot(kStep, id, parameter).data_ptr<double>() += 1;
-    adam_step(step, parameter, gradient, slot(kMean, id, parameter), slot(kSquare, id, parameter));
+    std::vector<AdamStep> steps;
+    for (const at::Tensor& counter : slot(kStep, stepped)) {
+      step.steps = *counter.data_ptr<double>() += 1;
+      steps.push_back(step);
+    }
+    adam_steps(steps, stepped.parameters, stepped.gradients, slot(kMean, stepped),
+               slot(kSquare, stepped));
   }
 
   AdamOptions options_;

@@ -1,6 +1,7 @@
 #pragma once
-// What optimisers share that step every parameter by itself: the walk over them, the learning rate,
-// and the state by slots and names.
+// What optimisers share that step every parameter by itself: which parameters have a gradient, the
+// learning rate, and the state by slots and names. Those that have one are handed over together, so
+// that a device may step them at once.
 
 #include <string>
 #include <vector>
@@ -19,9 +20,14 @@ class PerParameterOptimiser : public Optimiser {
   }
 
   void step(std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients) final {
-    for (size_t id = 0; id < parameters.size(); ++id)
-      if (gradients[id].defined())
-        step_one(static_cast<ParameterId>(id), parameters[id], gradients[id]);
+    Stepped stepped;
+    for (size_t id = 0; id < parameters.size(); ++id) {
+      if (!gradients[id].defined()) continue;
+      stepped.ids.push_back(static_cast<ParameterId>(id));
+      stepped.parameters.push_back(parameters[id]);
+      stepped.gradients.push_back(gradients[id]);
+    }
+    if (!stepped.ids.empty()) step_all(stepped);
   }
   void set_learning_rate(double learning_rate) final {
     check_option("learning rate", learning_rate, kNoLimit);
@@ -43,16 +49,24 @@ class PerParameterOptimiser : public Optimiser {
   }
 
  protected:
-  virtual void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& gradient) = 0;
+  /// The parameters of one step, at least one: lists of one length.
+  struct Stepped {
+    std::vector<ParameterId> ids;
+    std::vector<at::Tensor> parameters, gradients;
+  };
+  virtual void step_all(const Stepped& stepped) = 0;
 
   /// Throws InvalidInput unless `value` is in [0, below).
   void check_option(const char* option, double value, double below) const {
     check_optimiser_option(name_.c_str(), option, value, below);
   }
   double learning_rate() const { return learning_rate_; }
-  /// The tensor of a slot, which step_one may change; zeros at first.
-  at::Tensor& slot(int index, ParameterId id, const at::Tensor& parameter) {
-    return state_.at(index, id, parameter);
+  /// The tensors of a slot, which step_all may change; zeros at first.
+  std::vector<at::Tensor> slot(int index, const Stepped& stepped) {
+    std::vector<at::Tensor> tensors;
+    for (size_t i = 0; i < stepped.ids.size(); ++i)
+      tensors.push_back(state_.at(index, stepped.ids[i], stepped.parameters[i]));
+    return tensors;
   }
 
  private:

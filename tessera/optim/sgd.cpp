@@ -25,11 +25,11 @@ class Sgd final : public PerParameterOptimiser {
   }
 
  private:
-  void step_one(ParameterId id, at::Tensor& parameter, const at::Tensor& gradient) override {
+  void step_all(const Stepped& stepped) override {
     // From zeros the velocity becomes the gradient, which is what PyTorch's first step starts with.
-    sgd_step({learning_rate(), options_.momentum, options_.weight_decay, options_.nesterov},
-             parameter, gradient,
-             options_.momentum == 0 ? at::Tensor() : slot(kVelocity, id, parameter));
+    sgd_steps({learning_rate(), options_.momentum, options_.weight_decay, options_.nesterov},
+              stepped.parameters, stepped.gradients,
+              options_.momentum == 0 ? std::vector<at::Tensor>() : slot(kVelocity, stepped));
   }
 
   SgdOptions options_;

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "tessera/kernels/optimise.h"
+#include "tessera/kernels/steps_one_by_one.h"
 
 // A product and the sum that it goes into are two calls, so that each is rounded: the bits are
 // those of the loops on the CPU.
@@ -35,7 +36,10 @@ void adam_step(const AdamStep& step, const at::Tensor& parameter, const at::Tens
 
 }  // namespace aten
 
-const OptimiserKernels OptimiserKernels::kAten{.sgd_step = aten::sgd_step,
-                                               .adam_step = aten::adam_step};
+const OptimiserKernels OptimiserKernels::kAten{
+    .sgd_step = aten::sgd_step,
+    .adam_step = aten::adam_step,
+    .sgd_steps = sgd_steps_one_by_one<aten::sgd_step>,
+    .adam_steps = adam_steps_one_by_one<aten::adam_step>};
 
 }  // namespace tessera

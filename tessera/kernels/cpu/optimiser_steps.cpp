@@ -6,6 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/kernels/cpu/elementary.h"
 #include "tessera/kernels/optimise.h"
+#include "tessera/kernels/steps_one_by_one.h"
 
 namespace tessera {
 namespace {
@@ -127,6 +128,8 @@ void adam_step(const AdamStep& step, const at::Tensor& parameter, const at::Tens
 }  // namespace cpu
 
 const OptimiserKernels OptimiserKernels::kCpu{.sgd_step = cpu::sgd_step,
-                                              .adam_step = cpu::adam_step};
+                                              .adam_step = cpu::adam_step,
+                                              .sgd_steps = sgd_steps_one_by_one<cpu::sgd_step>,
+                                              .adam_steps = adam_steps_one_by_one<cpu::adam_step>};
 
 }  // namespace tessera

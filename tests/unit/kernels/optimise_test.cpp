@@ -132,6 +132,39 @@ TEST(OptimiserSteps, HaveTheSameBitsAnywhere) {
   EXPECT_FALSE(expected.equal(start));
 }
 
+// Many parameters, of which each has its own count of steps, give what each gives alone.
+TEST(OptimiserSteps, TogetherAsAlone) {
+  at::manual_seed(5);
+  std::vector<AdamStep> steps;
+  std::vector<at::Tensor> parameters, gradients, velocities, means, squares;
+  for (int64_t i = 0; i < 7; ++i) {
+    const at::Tensor numbers = at::randn({i, 3 * i + 1});
+    steps.push_back({.learning_rate = 0.01, .weight_decay = 0.1, .steps = 1.0 + i % 3});
+    parameters.push_back(numbers);
+    gradients.push_back(at::randn_like(numbers));
+    for (auto* list : {&velocities, &means, &squares}) list->push_back(at::rand_like(numbers));
+  }
+  const auto all = [&] {
+    std::vector<at::Tensor> numbers;
+    for (const auto* list : {&parameters, &velocities, &means, &squares})
+      for (const at::Tensor& tensor : *list) numbers.push_back(tensor);
+    return numbers;
+  };
+  const std::vector<at::Tensor> before = cloned(all());
+  const SgdStep sgd{0.1, 0.9, 0.01, true}, plain{.learning_rate = 0.1};
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    sgd_step(sgd, parameters[i], gradients[i], velocities[i]);
+    sgd_step(plain, parameters[i], gradients[i], {});
+    adam_step(steps[i], parameters[i], gradients[i], means[i], squares[i]);
+  }
+  const std::vector<at::Tensor> alone = cloned(all());
+  for (size_t i = 0; i < before.size(); ++i) all()[i].copy_(before[i]);
+  sgd_steps(sgd, parameters, gradients, velocities);
+  sgd_steps(plain, parameters, gradients, {});
+  adam_steps(steps, parameters, gradients, means, squares);
+  for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(all()[i].equal(alone[i])) << i;
+}
+
 TEST(Clip, NoLimitIsZero) {
   const at::Tensor gradient = at::full({3}, 1e9, at::kDouble);
   clip({gradient}, 0);
