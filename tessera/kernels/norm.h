@@ -50,6 +50,7 @@ struct NormKernels {
 
   static const NormKernels kCpu;
   static const NormKernels kAten;
+  static const NormKernels* const kCuda;
 };
 inline constexpr Kernel<&NormKernels::plane_moments> plane_moments;
 inline constexpr Kernel<&NormKernels::normalise> normalise;

@@ -13,7 +13,7 @@ using Activation = DiceTerms::Activation;
 using Overlap = std::array<double, 3>;
 
 /// Turns scores into probabilities, in place.
-void activate(Activation activation, LossTile& tile) {
+void apply_activation(Activation activation, LossTile& tile) {
   if (activation == Activation::kSigmoid)
     for (double& score : tile.scores) score = Logistic(score).yes();
   if (activation != Activation::kSoftmax) return;
@@ -66,7 +66,7 @@ at::Tensor dice_overlaps(const DiceTerms& terms, const LossOperands& operands) {
   const int64_t rows = num_rows(tiles.shape()), rows_per_sample = rows / samples;
   std::vector<Overlap> of_rows(rows * classes, Overlap{});
   tiles.for_each([&](int64_t row, LossTile& tile) {
-    activate(terms.activation, tile);
+    apply_activation(terms.activation, tile);
     add_overlaps(terms, tile, &of_rows[row * classes]);
   });
   const at::Tensor overlaps = at::zeros({samples, classes, 3}, at::kDouble);
@@ -82,7 +82,7 @@ void dice_gradient(const DiceTerms& terms, const LossOperands& operands, const a
                    const at::Tensor& gradient) {
   const auto factors = pulls.accessor<double, 3>();
   PieceTiles(operands).store_gradients(gradient, 1, [&](LossTile& tile) {
-    activate(terms.activation, tile);
+    apply_activation(terms.activation, tile);
     set_gradients(tile, [&](double p, double t, int64_t channel) {
       if (channel < terms.first_class) return 0.0;
       const auto pull = factors[tile.row[0]][channel - terms.first_class];

@@ -1,12 +1,16 @@
 // A build without CUDA: families have no kernels of their own for GPUs.
 
 #include "tessera/kernels/convolution.h"
+#include "tessera/kernels/norm.h"
 #include "tessera/kernels/optimise.h"
+#include "tessera/kernels/pack.h"
 
 namespace tessera {
 
 const ConvolutionKernels* const ConvolutionKernels::kCuda = nullptr;
+const NormKernels* const NormKernels::kCuda = nullptr;
 const NormOfGradientsKernels* const NormOfGradientsKernels::kCuda = nullptr;
 const OptimiserKernels* const OptimiserKernels::kCuda = nullptr;
+const PackKernels* const PackKernels::kCuda = nullptr;
 
 }  // namespace tessera
