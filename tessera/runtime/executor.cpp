@@ -7,6 +7,7 @@
 #include "tessera/base/error.h"
 #include "tessera/graph/number_type.h"
 #include "tessera/kernels/optimise.h"
+#include "tessera/kernels/pack.h"
 #include "tessera/lower/lower.h"
 #include "tessera/runtime/messages_agree.h"
 #include "tessera/runtime/vector_math.h"
@@ -16,6 +17,10 @@ namespace {
 
 /// The memory of a dense tensor, in whatever order its numbers lie.
 at::Tensor laid_flat(const at::Tensor& dense) { return dense.as_strided({dense.numel()}, {1}); }
+
+BoxStore store_of(Combine combine) {
+  return combine == Combine::kAdd ? BoxStore::kAdd : BoxStore::kReplace;
+}
 
 /// All bits: not a number, and no index of anything.
 void poison(const at::Tensor& tensor) {
@@ -268,15 +273,13 @@ void Executor::execute(const Free& free) {
 }
 
 void Executor::execute(const Fill& fill) {
-  for (const Box& box : fill.boxes) view({fill.buffer, box}).zero_();
+  std::vector<at::Tensor> borders;
+  for (const Box& box : fill.boxes) borders.push_back(view({fill.buffer, box}));
+  zero_boxes(borders);
 }
 
 void Executor::execute(const Copy& copy) {
-  at::Tensor target = view(copy.to);
-  if (copy.combine == Combine::kAdd)
-    target.add_(view(copy.from));
-  else
-    target.copy_(view(copy.from));
+  move_boxes(store_of(copy.combine), {view(copy.from)}, {view(copy.to)});
 }
 
 void Executor::execute(const Load& load) {
@@ -289,9 +292,13 @@ void Executor::execute(const Load& load) {
 
 void Executor::execute(const StartTransfer& transfer) {
   Batch batch;
+  std::vector<at::Tensor> sources, targets;
   for (const Message& message : transfer.sends) {
-    for (const Segment& each : message.segments)
-      if (each.view.buffer != message.strip) segment(message, each).copy_(view(each.view));
+    for (const Segment& each : message.segments) {
+      if (each.view.buffer == message.strip) continue;
+      sources.push_back(view(each.view));
+      targets.push_back(segment(message, each));
+    }
     const at::Tensor& strip = tensors_[message.strip];
     batch.sends.push_back({message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
@@ -300,6 +307,7 @@ void Executor::execute(const StartTransfer& transfer) {
     batch.receives.push_back(
         {message.peer, strip.data_ptr(), static_cast<int64_t>(strip.nbytes())});
   }
+  move_boxes(BoxStore::kReplace, sources, targets);
   batch.queue = before_messages();
   transfers_[transfer.channel] = Outstanding(*transport_, batch, "an exchange");
 }
@@ -311,14 +319,13 @@ void Executor::execute(const FinishTransfer& transfer) {
 }
 
 void Executor::execute(const Unpack& unpack) {
+  std::vector<at::Tensor> sources, targets;
   for (const Message& message : unpack.messages)
     for (const Segment& each : message.segments) {
-      at::Tensor target = view(each.view);
-      if (unpack.combine == Combine::kAdd)
-        target.add_(segment(message, each));
-      else
-        target.copy_(segment(message, each));
+      sources.push_back(segment(message, each));
+      targets.push_back(view(each.view));
     }
+  move_boxes(store_of(unpack.combine), sources, targets);
 }
 
 void Executor::execute(const StartReduce& reduce) {
