@@ -10,6 +10,7 @@
 #include "tessera/bench/gather_trace.h"
 #include "tessera/comm/borrowed.h"
 #include "tessera/data/noise.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/lower/multigrid.h"
 #include "tessera/optim/optimiser.h"
 #include "tessera/report/task_events.h"
@@ -33,23 +34,29 @@ double percentile(std::vector<double> values, double fraction) {
   return values[low] + (position - static_cast<double>(low)) * (values[high] - values[low]);
 }
 
-/// Draws every box once and then copies: drawing noise takes longer than a small network's step.
+/// Draws every box once, and has it where it is wanted: drawing noise takes longer than a small
+/// network's step.
 class NoiseCache {
  public:
-  NoiseCache(const Graph& graph, uint64_t seed) : graph_(graph), seed_(seed) {}
+  NoiseCache(const Graph& graph, uint64_t seed, at::ScalarType real, const at::Device& place)
+      : graph_(graph), seed_(seed), real_(real), place_(place) {}
 
-  void load(ValueId input, const Box& box, at::Tensor target) {
+  const at::Tensor& find(ValueId input, const Box& box) {
     at::Tensor& drawn = drawn_[to_string(box) + graph_.value(input).name];
     if (!drawn.defined()) {
-      drawn = at::empty(box.shape(), target.options());
+      const bool is_index = graph_.type(input).element == Element::kIndex;
+      drawn = at::empty(box.shape(), is_index ? at::kLong : real_);
       load_noise(graph_, input, seed_, 0, box, drawn);
+      drawn = drawn.to(place_);
     }
-    target.copy_(drawn);
+    return drawn;
   }
 
  private:
   const Graph& graph_;
   uint64_t seed_;
+  at::ScalarType real_;
+  at::Device place_;
   std::map<std::string, at::Tensor> drawn_;
 };
 
@@ -90,9 +97,7 @@ StepContext step_context(RankSession& session, const BenchOptions& options, Opti
                          NoiseCache& noise) {
   StepContext context;
   context.seed = options.seed;
-  context.load = [&](ValueId input, const Box& box, at::Tensor target) {
-    noise.load(input, box, target);
-  };
+  context.find = [&](ValueId input, const Box& box) { return noise.find(input, box); };
   context.update = [&] {
     optimiser.step(session.parameters().values(), session.parameters().gradients());
   };
@@ -213,7 +218,7 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
                       {options.real, options.seed, options.threads, options.device});
   const std::unique_ptr<Optimiser> optimiser = sgd({});
   optimiser->keep_state_in(session.parameters().states());
-  NoiseCache noise(lowering.graph(), options.seed);
+  NoiseCache noise(lowering.graph(), options.seed, wide(options.real), session.device().place());
   const StepContext context = step_context(session, options, *optimiser, noise);
   const TimedSteps steps = time_steps(session, context, options, delayed);
   const std::vector<double>& own = steps.milliseconds;

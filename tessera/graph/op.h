@@ -184,6 +184,9 @@ class Op {
   /// Whether a pixel of the output depends on where it is in the whole image, beyond its distance
   /// from the ends: a part of the image does not give the same numbers.
   virtual bool depends_on_place() const { return false; }
+  /// Whether its kernels read the seed or the step: then a step is not the one before on other
+  /// numbers.
+  virtual bool depends_on_step() const { return false; }
   /// How many parts of the batch are normalised separately; 0: no sample depends on another.
   virtual int64_t batch_parts() const { return 0; }
   /// Whether it stores nothing and adds to the step's loss.

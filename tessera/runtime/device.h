@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct DeviceChoice {
   int64_t most_bytes = 0;                  // of the device's memory; 0: no limit but the device's
   bool tf32 = false;                       // products of float32 numbers with 10 bits
   bool deterministic = false;              // the same bits in every run
+  bool records = true;                     // steps that are alike are recorded and replayed
   std::optional<ImageLayout> layout = {};  // none: the one that the device is faster with
 };
 
@@ -42,6 +44,13 @@ class DeviceTimer {
   virtual void mark() = 0;
   /// Of all marks, since the first one. Waits for the last.
   virtual std::vector<double> seconds() = 0;
+};
+
+/// Work that has been queued once and can be queued again as a whole.
+class DeviceRecording {
+ public:
+  virtual ~DeviceRecording() = default;
+  virtual void replay() = 0;
 };
 
 class Device {
@@ -57,6 +66,10 @@ class Device {
   virtual at::Tensor on_host(at::IntArrayRef shape, at::ScalarType type) = 0;
   /// Null where the host computes: what has been called is done.
   virtual DeviceQueue* queue(Stream stream) = 0;
+  virtual bool can_record() const = 0;
+  /// Of what `body` queues for kernels, which is not done. Null where it cannot be recorded: the
+  /// body waited for the device, say. Only where can_record().
+  virtual std::unique_ptr<DeviceRecording> record(const std::function<void()>& body) = 0;
   /// Of the queue of kernels; null where the host computes.
   virtual std::unique_ptr<DeviceTimer> timer() = 0;
   /// What tensors hold in the device's memory now, and the most since the last reset.

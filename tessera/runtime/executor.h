@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tessera/comm/collectives.h"
@@ -31,6 +32,9 @@ struct StepContext {
   /// Writes the box of a graph input into the tensor, which lies on the host and has the box's
   /// shape.
   std::function<void(ValueId input, const Box& box, at::Tensor target)> load = {};
+  /// Where the box of an input is to be found, on the host or on the device, until the step has
+  /// ended: in place of `load`, for those who have it somewhere.
+  std::function<at::Tensor(ValueId input, const Box& box)> find = {};
   /// The optimiser; called by Update, unless the loss or the norm is not a finite number.
   std::function<void()> update = {};
   /// Called when the gradients are complete, before they are clipped; null: nobody wants to know.
@@ -77,7 +81,7 @@ class Executor {
   const MemoryCounters& memory() const { return memory_; }
 
  private:
-  void execute_all(TraceRecorder* trace);
+  void execute_all(size_t begin, TraceRecorder* trace);
   void execute_on_timer(TraceRecorder* trace, DeviceTimer* timer);
   void execute(const Instruction& instruction);
   void execute(const Alloc& alloc);
@@ -115,7 +119,14 @@ class Executor {
   at::Tensor view(const View& view) const;
   at::Tensor segment(const Message& message, const Segment& segment) const;
   at::Tensor laid_out(const at::Tensor& numbers, at::IntArrayRef shape) const;
-  at::Tensor on_host(const Load& load, const at::Tensor& target);
+  void fill(const Load& load, const at::Tensor& target);
+
+  // recorded_step.cpp
+  bool can_be_recorded() const;
+  size_t begin_recorded();
+  void load_inputs();
+  bool record();
+  std::vector<const void*> permanent_addresses() const;
   DeviceQueue* before_messages();
   void after_messages();
 
@@ -129,11 +140,11 @@ class Executor {
 
   MemoryAccount account_;  // before the tensors that are booked on it
   const ArenaLayout layout_;
-  at::Tensor block_;                          // of the arena, to which `placed_` are bound
-  std::vector<at::Tensor> placed_;            // by BufferId; where each lies in the block
-  std::vector<at::Tensor> tensors_;           // by BufferId; undefined while not allocated
-  std::map<const Load*, at::Tensor> loaded_;  // on the host, where the device is another
-  std::map<int, Outstanding> transfers_;      // by channel; after the tensors that they name
+  at::Tensor block_;                           // of the arena, to which `placed_` are bound
+  std::vector<at::Tensor> placed_;             // by BufferId; where each lies in the block
+  std::vector<at::Tensor> tensors_;            // by BufferId; undefined while not allocated
+  std::map<const Load*, at::Tensor> on_host_;  // boxes of inputs, where the device is another
+  std::map<int, Outstanding> transfers_;       // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;
   /// What the gradient of a derived weight needs.
   struct KeptDerivation {
@@ -141,6 +152,18 @@ class Executor {
     at::Tensor result;
   };
   std::map<int, KeptDerivation> derivations_;
+  /// The step up to where the host has to look at numbers, as one piece of work for the device.
+  struct RecordedStep {
+    std::unique_ptr<DeviceRecording> work;
+    std::vector<const void*> permanent;  // addresses that it works on
+    std::vector<at::Tensor> tensors;     // as it leaves them
+    MemoryCounters memory;
+  };
+  bool records_ = false;       // whether steps of this program can be recorded
+  bool has_run_ = false;       // once: kernels have chosen how they work
+  bool is_recording_ = false;  // inputs then come from `staged_`
+  std::map<const Load*, at::Tensor> staged_;
+  std::optional<RecordedStep> recorded_;
   MemoryCounters memory_;
   int64_t value_bytes_ = 0;
   int64_t reduction_bytes_ = 0;

@@ -38,6 +38,8 @@ class HostDevice final : public Device {
     return at::empty(shape, type);
   }
   DeviceQueue* queue(Stream) override { return nullptr; }
+  bool can_record() const override { return false; }
+  std::unique_ptr<DeviceRecording> record(const std::function<void()>&) override { return nullptr; }
   std::unique_ptr<DeviceTimer> timer() override { return nullptr; }
   int64_t live_bytes() const override { return 0; }
   int64_t peak_bytes() const override { return 0; }

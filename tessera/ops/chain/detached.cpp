@@ -28,6 +28,7 @@ class Detached final : public Op {
     return op_->forward_statistics(types);
   }
   bool statistics_read(int input) const override { return op_->statistics_read(input); }
+  bool depends_on_step() const override { return op_->depends_on_step(); }
   bool depends_on_place() const override { return op_->depends_on_place(); }
   int64_t batch_parts() const override { return op_->batch_parts(); }
   double flops(const Box& out, const NodeTypes& types) const override {

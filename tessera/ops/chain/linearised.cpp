@@ -54,6 +54,7 @@ class Linearised final : public Op {
   bool statistics_read(int input) const override {
     return is_point(input) && op_->statistics_read(input - num_changes_);
   }
+  bool depends_on_step() const override { return op_->depends_on_step(); }
   bool depends_on_place() const override { return op_->depends_on_place(); }
   int64_t batch_parts() const override { return op_->batch_parts(); }
   double flops(const Box& out, const NodeTypes&) const override { return op_->flops(out, types_); }

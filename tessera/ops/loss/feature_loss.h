@@ -14,6 +14,7 @@ class FeatureLoss : public Op {
   ValueType infer_type(std::span<const ValueType> inputs) const override;
   Box needed(int input, const Box& out, const NodeTypes& types) const override;
   bool is_loss() const override { return true; }
+  bool depends_on_step() const override { return true; }
   bool keeps_input(int) const override { return true; }
 
  protected:

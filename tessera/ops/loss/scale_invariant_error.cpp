@@ -14,6 +14,7 @@ class ScaleInvariantError final : public PixelLoss {
 
   std::string kind() const override { return "scale_invariant_error"; }
   std::string settings() const override { return "weight " + to_string(weight_); }
+  bool depends_on_step() const override { return true; }
 
   Statistics forward_statistics(const NodeTypes& types) const override {
     return {kNumbersPerCell * types.output.batch(), 1 + types.output.batch()};

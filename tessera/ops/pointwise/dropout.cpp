@@ -57,6 +57,7 @@ class Dropout : public Op {
   }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool cheap_to_recompute() const override { return true; }
+  bool depends_on_step() const override { return true; }
 
   void forward(KernelArgs& args) const override {
     apply_mask(args, args.inputs[0].view(args.out_box), args.output.view(args.out_box), kept_,

@@ -20,6 +20,7 @@ class GradientReversal final : public Op {
   }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool cheap_to_recompute() const override { return true; }
+  bool depends_on_step() const override { return true; }
   double flops(const Box&, const NodeTypes&) const override { return 0; }
 
   void forward(KernelArgs& args) const override {

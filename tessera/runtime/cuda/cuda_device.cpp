@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
+#include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -59,12 +60,41 @@ class CudaTimer final : public DeviceTimer {
   std::deque<at::cuda::CUDAEvent> marks_;
 };
 
+class CudaRecording final : public DeviceRecording {
+ public:
+  void replay() override { graph_.replay(); }
+
+  /// Throws what the body throws, and where it did what cannot be recorded.
+  void take(const std::function<void()>& body) {
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    try {
+      body();
+    } catch (...) {
+      end_quietly();
+      throw;
+    }
+    graph_.capture_end();
+  }
+
+ private:
+  void end_quietly() {
+    try {
+      graph_.capture_end();
+    } catch (const c10::Error&) {
+      cudaGetLastError();  // of the recording that has failed
+    }
+  }
+
+  at::cuda::CUDAGraph graph_;
+};
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(const DeviceChoice& choice, c10::DeviceIndex index)
       : place_(at::kCUDA, index),
         before_(c10::cuda::getCurrentCUDAStream(index)),
         layout_(choice.layout.value_or(ImageLayout::kChannelsLast)),
+        records_(choice.records),
         compute_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)),
         communication_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, index)) {
     c10::cuda::set_device(index);
@@ -72,7 +102,16 @@ class CudaDevice final : public Device {
     if (choice.most_bytes > 0) limit(choice.most_bytes);
   }
 
-  ~CudaDevice() override { c10::cuda::setCurrentCUDAStream(before_); }
+  /// Others may hold memory that queued work still names. A device that is lost does none of it.
+  ~CudaDevice() override {
+    for (CudaQueue* queue : {&compute_, &communication_}) {
+      try {
+        queue->drain();
+      } catch (const std::exception&) {
+      }
+    }
+    c10::cuda::setCurrentCUDAStream(before_);
+  }
 
   at::Device place() const override { return place_; }
   ImageLayout layout() const override { return layout_; }
@@ -84,6 +123,17 @@ class CudaDevice final : public Device {
   }
   DeviceQueue* queue(Stream stream) override {
     return stream == Stream::kCompute ? &compute_ : &communication_;
+  }
+  bool can_record() const override { return records_; }
+  std::unique_ptr<DeviceRecording> record(const std::function<void()>& body) override {
+    auto recording = std::make_unique<CudaRecording>();
+    compute_.drain();
+    try {
+      recording->take(body);
+    } catch (const std::exception&) {
+      return nullptr;  // done one by one, it says what is wrong
+    }
+    return recording;
   }
   std::unique_ptr<DeviceTimer> timer() override {
     return std::make_unique<CudaTimer>(compute_.stream());
@@ -108,6 +158,7 @@ class CudaDevice final : public Device {
   const at::Device place_;
   const c10::cuda::CUDAStream before_;
   const ImageLayout layout_;
+  const bool records_;
   CudaQueue compute_, communication_;
 };
 
