@@ -33,6 +33,7 @@ class ForwardingTransport : public Transport {
     return inner_->start_broadcast(call, messages);
   }
   void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
+  bool failed() const noexcept override { return inner_->failed(); }
 
  protected:
   /// `inner` outlives it.

@@ -101,6 +101,9 @@ class Transport {
   /// Tells all ranks that this one cannot go on; their present and future waits throw CommError
   /// with this rank and `reason`. Does not wait for a peer, never throws. The first reason wins.
   virtual void abort(const std::string& reason) noexcept = 0;
+
+  /// Whether some rank cannot go on, as far as is known here. For any thread, at any time.
+  virtual bool failed() const noexcept = 0;
 };
 
 }  // namespace tessera

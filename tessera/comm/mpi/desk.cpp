@@ -88,6 +88,11 @@ std::optional<Failure> Desk::failure() {
   return failure_;
 }
 
+bool Desk::has_failed() noexcept {
+  Lock lock(mutex_);
+  return failure_.has_value();
+}
+
 // --- the communication thread ---
 
 void Desk::started(int rank, int size) {

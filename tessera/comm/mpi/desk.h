@@ -43,6 +43,8 @@ class Desk {
   bool leave() noexcept;
   /// Why the world has failed, if it has; then no memory is in use any more when this returns.
   std::optional<Failure> failure();
+  /// The same for any thread, which is not to wait.
+  bool has_failed() noexcept;
 
   // --- the communication thread ---
 

@@ -23,6 +23,7 @@ class MpiTransport : public Transport {
   Ticket start(const Batch& batch) override;
   void finish(Ticket ticket) override;
   void abort(const std::string& reason) noexcept override;
+  bool failed() const noexcept override { return desk_->has_failed(); }
 
   /// Collective over all ranks: the orderly end. Throws CommError when the world has failed, and
   /// when a rank has left that still had messages to send or receive.

@@ -20,6 +20,7 @@ class RankTransport : public Transport {
   Ticket start(const Batch& batch) override;
   void finish(Ticket ticket) override;
   void abort(const std::string& reason) noexcept override;
+  bool failed() const noexcept override { return world_->aborted(); }
 
  private:
   Mailbox& mailbox_of(const MailedMessage& message);

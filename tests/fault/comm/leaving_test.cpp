@@ -115,5 +115,16 @@ TEST_F(Leaving, APeerThatMetTheMessageMayLeaveBeforeItsPosterLooks) {
   EXPECT_TRUE(world.mailbox(1, 0).withdraw(late));
 }
 
+/// Also to a thread that drives no rank, and through decorators.
+TEST_F(Leaving, AWorldThatHasFailedSaysSo) {
+  auto world = threads::create(3);
+  world[2] = recording(std::move(world[2]), nullptr);
+  for (const auto& transport : world) EXPECT_FALSE(transport->failed());
+  world[1]->abort("enough");
+  std::jthread([&] {
+    for (const auto& transport : world) EXPECT_TRUE(transport->failed());
+  });
+}
+
 }  // namespace
 }  // namespace tessera::leaving_test
