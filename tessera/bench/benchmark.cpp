@@ -74,16 +74,15 @@ std::vector<T> gather_blocks(RankSession& session, const std::vector<T>& own) {
   return all;
 }
 
-/// Lists too long for a line are cut.
-std::vector<std::string> gather_cpus(RankSession& session) {
+/// A line of each rank; long ones are cut.
+std::vector<std::string> gather_lines(RankSession& session, const std::string& own) {
   using Line = std::array<char, 120>;
-  const std::string own = to_text(thread_affinity());
   Line line{};
   std::copy_n(own.begin(), std::min(own.size(), line.size() - 1), line.begin());
-  std::vector<std::string> cpus;
+  std::vector<std::string> lines;
   for (const Line& of_rank : gather_blocks(session, std::vector<Line>{line}))
-    cpus.emplace_back(of_rank.data());
-  return cpus;
+    lines.emplace_back(of_rank.data());
+  return lines;
 }
 
 int64_t peak_rss_bytes() {
@@ -169,6 +168,7 @@ RankMeasurement measurement_of(RankSession& session, const TimedSteps& steps) {
   measured.transfer_ms = mean_ms(steps.delayed.transfer_seconds);
   measured.exposed_ms = mean_ms(steps.delayed.exposed_seconds);
   measured.peak_rss_bytes = peak_rss_bytes();
+  measured.device_bytes = session.device().peak_bytes();
   return measured;
 }
 
@@ -230,7 +230,8 @@ BenchReport benchmark(const Lowering& lowering, const BenchOptions& options, Tra
   report.gradient_residual = solve_gradient_residual(session.executor().measured());
   report.per_rank =
       gather_blocks(session, std::vector<RankMeasurement>{measurement_of(session, steps)});
-  report.cpus = gather_cpus(session);
+  report.cpus = gather_lines(session, to_text(thread_affinity()));
+  report.devices = gather_lines(session, name_of(session.device().place()));
   const std::vector<double> all = gather_blocks(session, own);
   std::vector<double> slowest(own.size(), 0);
   for (size_t i = 0; i < all.size(); ++i)

@@ -42,6 +42,7 @@ struct RankMeasurement {
   double transfer_ms = 0;      // what it makes messages take
   double exposed_ms = 0;       // ... of that, what was left when the rank waited (decorators.h)
   int64_t peak_rss_bytes = 0;  // of the rank's process; ranks that are threads share it
+  int64_t device_bytes = 0;    // most that tensors took of a GPU's memory; ranks may share it
 };
 
 struct BenchReport {
@@ -53,6 +54,7 @@ struct BenchReport {
   std::optional<double> residual;           // of its multigrid solve, where there is one
   std::optional<double> gradient_residual;  // ... where it is measured
   std::vector<RankMeasurement> per_rank;
+  std::vector<std::string> devices;     // of each rank: "cpu", "cuda:0 (NVIDIA H200)"
   std::vector<std::string> cpus;        // on which each rank's threads may run: "0-3"
   std::vector<TraceEvent> trace;        // of all ranks, where asked for
   std::vector<std::string> rank_names;  // of the trace

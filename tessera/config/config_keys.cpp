@@ -339,7 +339,15 @@ Keys placement_keys() {
           {"--replicas", "--domains", "--stages", "--layers", "--multigrid", "--space", "--pieces",
            "--workers", "--micro-batches", "--pipeline-schedule", "--pipeline-costs", "--scratch"},
           key("--plan", "plan", "JSON file with the placement", &Config::plan)),
-      key("--memory", "memory", "limit per worker: 16GiB", &Config::memory),
+      key("--memory", "memory", "limit per worker, of its device's memory: 16GiB", &Config::memory),
+      key("--device", "device",
+          "where each worker computes: cpu; cuda, the GPUs of the machine in turn; cuda:1, this "
+          "one; "
+          "or auto, GPUs where there are any (docs/gpu.md)",
+          &Config::device),
+      key("--deterministic", "deterministic",
+          "the same bits in every run on a GPU, at some cost in time; on a CPU they always are",
+          &Config::deterministic),
       excluding(plan, key("--scratch", "scratch",
                           "most memory that a kernel has besides its images, where it can do with "
                           "less (default: 64MiB)",
@@ -356,7 +364,14 @@ Keys placement_keys() {
                  &Config::bind))};
 }
 
-/// The one key of placement that changes the numbers.
+/// The keys of placement that change the numbers.
+ConfigKey tf32_key() {
+  return key("--tf32", "tf32",
+             "on a GPU, products of float32 numbers with 10 bits: faster, and coarser; without "
+             "effect elsewhere",
+             &Config::tf32);
+}
+
 ConfigKey multigrid_key() {
   return excluding({"--plan", "--stages", "--domains"},
                    key("--multigrid", "multigrid",
@@ -402,6 +417,7 @@ Keys make_keys() {
   add("optimiser", optimiser_keys());
   add("schedule", schedule_keys());
   Keys placement = conduct(placement_keys());
+  placement.push_back(tf32_key());
   placement.push_back(multigrid_key());
   add("placement", std::move(placement));
   add("run", conduct(run_keys()));

@@ -43,9 +43,12 @@ struct JobConfig {
   int64_t chunks = 2;            // of a stage, with the interleaved schedule
   std::string balance = "time";  // or a file
   std::string norm = "batch";
-  std::string plan;     // a file that replaces what is above
-  std::string memory;   // limit per worker; empty: none
-  std::string scratch;  // limit per kernel; empty: as plan.h says
+  std::string plan;             // a file that replaces what is above
+  std::string memory;           // limit per worker; empty: none
+  std::string device = "auto";  // where kernels run: "cpu", "cuda", "cuda:1"
+  bool tf32 = false;            // on a GPU, products of float32 numbers with 10 bits
+  bool deterministic = false;   // on a GPU, the same bits in every run
+  std::string scratch;          // limit per kernel; empty: as plan.h says
   int64_t threads = 1;
   std::string launch = "threads";
   std::string bind = "auto";

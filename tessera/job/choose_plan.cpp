@@ -121,7 +121,8 @@ Plan choose_plan(const JobConfig& config, const Graph& graph) {
   return plan;
 }
 
-void assign_stages(const JobConfig& config, const Graph& graph, at::ScalarType real, Plan* plan) {
+void assign_stages(const JobConfig& config, const Graph& graph, const Numbers& numbers,
+                   Plan* plan) {
   if (plan->num_stages() == 1 || !plan->stage_of.empty()) return;
   if (plan->multigrid) {
     plan->stage_of = assign_layers(graph, *plan->multigrid, plan->num_stages());
@@ -137,7 +138,8 @@ void assign_stages(const JobConfig& config, const Graph& graph, at::ScalarType r
   }
   BalanceOptions balancing;
   balancing.by = parse_balance(config.balance);
-  balancing.real = real;
+  balancing.real = numbers.type;
+  balancing.device = numbers.device;
   balancing.chunks_per_stage = static_cast<int>(config.chunks);
   plan->stage_of = balance(graph, *plan, balancing);
 }

@@ -5,6 +5,7 @@
 
 #include "tessera/config/job_config.h"
 #include "tessera/graph/graph.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/plan/plan.h"
 
 namespace tessera {
@@ -14,6 +15,6 @@ namespace tessera {
 Plan choose_plan(const JobConfig& config, const Graph& graph);
 
 /// Which node runs on which stage, by --balance, where the plan does not say.
-void assign_stages(const JobConfig& config, const Graph& graph, at::ScalarType real, Plan* plan);
+void assign_stages(const JobConfig& config, const Graph& graph, const Numbers& numbers, Plan* plan);
 
 }  // namespace tessera

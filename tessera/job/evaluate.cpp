@@ -9,6 +9,7 @@
 #include "tessera/comm/together.h"
 #include "tessera/data/subset.h"
 #include "tessera/job/applied_weights.h"
+#include "tessera/job/choose_device.h"
 #include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/image_predictor.h"
@@ -114,8 +115,9 @@ OfSize run_evaluation(const Evaluated& evaluated) {
   run_on_ranks(job.plan.num_ranks(), job.launch, [&](Transport& transport) {
     const Lowering& lowering =
         evaluated.validation ? *evaluated.validation->validation : *evaluated.prediction;
+    const std::unique_ptr<Device> device = open_rank_device(job, transport);
     ParameterStore parameters(job.graph(), lowering.program(transport.rank()).parameters, job.seed,
-                              job.real);
+                              job.real, *device);
     do_together(transport, [&] {
       load_applied_weights(evaluated.request.weights, job.model, parameters.values());
     });
@@ -178,7 +180,7 @@ OfSize evaluate_size(const TrainConfig& config, const Job& own, const AppliedDat
   const bool masks = are_masks(evaluation->task, whole);
   TrainingJob validation =
       prepare_evaluation(config, with_recorded_weights(whole, config, request.weights), whole.plan,
-                         whole.real, data.seen);
+                         whole.numbers(), data.seen);
   const bool is_whole = is_within(image, request.window);
   if (!is_whole && !masks)
     throw_error<InvalidInput>("[--window] is for masks with a class for each pixel; leave it out");
@@ -205,19 +207,18 @@ OfSize evaluate_size(const TrainConfig& config, const Job& own, const AppliedDat
     evaluated.compares_surfaces = evaluation->without_surfaces.empty();
     if (evaluated.compares_surfaces || evaluated.counts_boxes())
       evaluated.prediction.emplace(
-          lower_prediction(sized.job.graph(), sized.job.plan, sized.job.real));
+          lower_prediction(sized.job.graph(), sized.job.plan, sized.job.numbers()));
   }
   return run_evaluation(evaluated);
 }
 
 }  // namespace
 
-Evaluation evaluate(const TrainConfig& config, const AppliedData& data,
+Evaluation evaluate(const Job& own, const TrainConfig& config, const AppliedData& data,
                     const EvaluateRequest& request) {
   if (!data.seen->has_targets())
     throw_error<InvalidInput>(
         "[--data] the images have no targets to compare with; give them, too");
-  const Job own = resolve_job(config);
   if (request.weights.empty() && !own.model.has_weights)
     throw_error<InvalidInput>(
         "[--weights] a zoo model has none of its own; give a safetensors file or a checkpoint");
@@ -236,6 +237,11 @@ Evaluation evaluate(const TrainConfig& config, const AppliedData& data,
   if (!evaluation.result.has_loss) evaluation.result.loss = NAN;
   if (evaluation.without_surfaces.empty()) evaluation.surfaces = surfaces.means();
   return evaluation;
+}
+
+Evaluation evaluate(const TrainConfig& config, const AppliedData& data,
+                    const EvaluateRequest& request) {
+  return evaluate(resolve_job(config), config, data, request);
 }
 
 Evaluation evaluate(const TrainConfig& config, const Dataset& data,

@@ -37,10 +37,14 @@ struct Evaluation {
   std::vector<std::string> class_names = {};  // empty where the data does not say
 };
 
-/// Runs on the ranks that `config` says, with images of any sizes. Masks are scored in the grid of
+/// Runs on the ranks and devices of `job`, which `config` resolves to, with images of any sizes:
+/// for others than its own the network is made again from `config`. Masks are scored in the grid of
 /// the images' own files. Images that do not fit into memory with their loss have scores alone, by
 /// windows (windows.h) where that is necessary. Throws InvalidInput where the data has no targets
 /// or does not fit the network. The result is complete on rank 0's process.
+Evaluation evaluate(const Job& job, const TrainConfig& config, const AppliedData& data,
+                    const EvaluateRequest& request);
+/// The same with the job that `config` resolves to.
 Evaluation evaluate(const TrainConfig& config, const AppliedData& data,
                     const EvaluateRequest& request);
 Evaluation evaluate(const TrainConfig& config, const Dataset& data, const EvaluateRequest& request);

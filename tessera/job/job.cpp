@@ -8,6 +8,7 @@
 #include "tessera/config/train_config.h"
 #include "tessera/graph/number_type.h"
 #include "tessera/import/import.h"
+#include "tessera/job/choose_device.h"
 #include "tessera/job/choose_plan.h"
 #include "tessera/lower/micro_batch_norm.h"
 #include "tessera/ops/conv/direct_convolution.h"
@@ -16,12 +17,12 @@
 namespace tessera {
 namespace {
 
-at::ScalarType parse_dtype(const std::string& name) {
+at::ScalarType parse_dtype(const std::string& name, const DeviceChoice& device) {
   if (name == "float32") return at::kFloat;
   if (name == "float64") return at::kDouble;
   if (name != "bf16")
     throw_error<InvalidInput>("[--dtype] {} is not supported; use float32, float64 or bf16", name);
-  if (!cpu_has_bf16())
+  if (device.type == at::kCPU && !cpu_has_bf16())
     throw_error<Unsupported>(
         "[--dtype] this CPU does not multiply numbers of type bf16: it lacks AVX512-BF16; use "
         "float32");
@@ -57,7 +58,8 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
     throw_error<InvalidInput>("[MODEL] no model is given; name one, such as unet2d");
   check_job_config(config);
   Job job;
-  job.real = config.dtype ? parse_dtype(*config.dtype) : otherwise;
+  job.device = choose_device(config);
+  job.real = config.dtype ? parse_dtype(*config.dtype, job.device) : otherwise;
   job.model = load_model({model_of(config), input_of(config), config.loss, config.output_weights,
                           modules_of(config), config.trust_model});
   job.plan = choose_plan(config, job.graph());
@@ -65,7 +67,7 @@ Job resolve_job(const JobConfig& config, at::ScalarType otherwise) {
   if (config.norm == "micro-batch")
     job.model.graph = with_micro_batch_norm(job.model.graph, job.plan.micro_batches);
   if (config.convolution == "direct") job.model.graph = with_direct_convolutions(job.model.graph);
-  assign_stages(config, job.graph(), job.real, &job.plan);
+  assign_stages(config, job.graph(), job.numbers(), &job.plan);
   if (!config.memory.empty()) job.memory_limit = parse_bytes(config.memory, "--memory");
   job.seed = config.seed;
   job.launch = {config.launch, static_cast<int>(config.threads), config.timeout_seconds,

@@ -15,9 +15,11 @@
 #include <string>
 
 #include "tessera/config/job_config.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/job/launch.h"
 #include "tessera/job/model_source.h"
 #include "tessera/plan/plan.h"
+#include "tessera/runtime/device.h"
 
 namespace tessera {
 
@@ -25,11 +27,13 @@ struct Job {
   LoadedModel model;  // with batch norm by micro-batches where that is asked for
   Plan plan;
   at::ScalarType real = at::kFloat;
-  std::optional<int64_t> memory_limit;  // bytes per rank
+  std::optional<int64_t> memory_limit;  // bytes per rank, of its device's memory
+  DeviceChoice device;                  // of each rank (choose_device.h); the CPU where nobody says
   uint64_t seed = 1;                    // of weights, data, shuffles and dropout
   LaunchOptions launch;
 
   const Graph& graph() const { return model.graph; }
+  Numbers numbers() const { return {real, device.type}; }
 };
 
 /// Throws InvalidInput with the remedy for everything that does not fit together. `otherwise` is

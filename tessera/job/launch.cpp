@@ -12,6 +12,7 @@
 #include "tessera/comm/mpi/mpi.h"
 #include "tessera/runtime/caching_allocator.h"
 #include "tessera/runtime/claim_resources.h"
+#include "tessera/runtime/library_errors.h"
 #include "tessera/runtime/rank_session.h"
 #include "tessera/runtime/thread_count.h"
 
@@ -50,7 +51,7 @@ void run_mpi_rank(int num_ranks, const LaunchOptions& options,
               counted(num_ranks, "rank"), transport.size());
         set_rank_threads(options.threads);
         const BoundThread bound(own_share(options));
-        body(transport);
+        with_our_errors("", [&] { body(transport); });
       },
       waits);
 }

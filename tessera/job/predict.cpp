@@ -7,6 +7,7 @@
 #include "tessera/base/text.h"
 #include "tessera/comm/together.h"
 #include "tessera/job/applied_weights.h"
+#include "tessera/job/choose_device.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/image_predictor.h"
 #include "tessera/job/prediction_results.h"
@@ -66,8 +67,9 @@ std::string scratch_beside(const ResultPlace& place) {
 void predict_rank(const Applied& applied, Transport& transport) {
   const PredictRequest& request = applied.place.request;
   const Job& job = applied.job;
+  const std::unique_ptr<Device> device = open_rank_device(job, transport);
   ParameterStore parameters(job.graph(), applied.lowering.program(transport.rank()).parameters,
-                            job.seed, job.real);
+                            job.seed, job.real, *device);
   do_together(transport,
               [&] { load_applied_weights(request.weights, job.model, parameters.values()); });
   PredictionResults results(applied.place, transport);
@@ -141,7 +143,7 @@ void check_results(const Dataset& data, const std::vector<SizedPrediction>& part
 
 void predict_size(const Job& job, const std::vector<ImageWindow>& windows, const AppliedData& data,
                   const PredictRequest& request) {
-  const Lowering lowering = lower_prediction(job.graph(), job.plan, job.real);
+  const Lowering lowering = lower_prediction(job.graph(), job.plan, job.numbers());
   forecast_within_limits(job, lowering, where_ranks_live(job));
   const Applied applied{job, lowering, data, windows, result_place(job, data, windows, request)};
   run_on_ranks(job.plan.num_ranks(), job.launch,

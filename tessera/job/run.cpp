@@ -6,6 +6,7 @@
 #include "tessera/base/standard_streams.h"
 #include "tessera/graph/number_type.h"
 #include "tessera/import/import.h"
+#include "tessera/job/choose_device.h"
 #include "tessera/job/class_weights.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/freeze.h"
@@ -31,6 +32,7 @@ template <class Options>
 void take_from(const Job& job, Options* options) {
   options->plan = job.plan;
   options->real = job.real;
+  options->device = job.device;
   options->seed = job.seed;
   options->threads = job.launch.threads;
   options->timeout_seconds = job.launch.timeout_seconds;
@@ -79,7 +81,9 @@ VerifyReport verify(const Job& job, VerifyOptions options) {
   check_oracle_fits(job, placement, oracle, all_here ? everyone(lowering.num_ranks()) : Members{});
   return report_from_ranks<VerifyReport>(job, [&](Transport& transport) {
     if (!all_here && transport.rank() == 0) check_oracle_fits(job, placement, oracle, {0});
-    return verify(job.graph(), lowering, options, transport);
+    VerifyOptions own = options;
+    own.device = agreed_device(job, transport);
+    return verify(job.graph(), lowering, own, transport);
   });
 }
 
@@ -87,8 +91,11 @@ BenchReport benchmark(const Job& job, BenchOptions options) {
   take_from(job, &options);
   const Lowering lowering(job.graph(), job.plan, timed_step(options));
   forecast_within_limits(job, lowering, where_ranks_live(job));
-  return report_from_ranks<BenchReport>(
-      job, [&](Transport& transport) { return benchmark(lowering, options, transport); });
+  return report_from_ranks<BenchReport>(job, [&](Transport& transport) {
+    BenchOptions own = options;
+    own.device = agreed_device(job, transport);
+    return benchmark(lowering, own, transport);
+  });
 }
 
 Job resolve_training(const TrainConfig& config) {
@@ -112,7 +119,7 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   const std::vector<double> weights = counted_class_weights(job, of_job, data);
   const Graph graph =
       weights.empty() ? job.graph() : with_class_weights(job.graph(), of_job, weights);
-  TrainingJob training = prepare_training(of_job, graph, job.plan, job.real, std::move(data));
+  TrainingJob training = prepare_training(of_job, graph, job.plan, job.numbers(), std::move(data));
   training.class_weights = weights;
   training.ties = job.model.ties;
   training.write_weights = [&](const std::string& path, const std::vector<at::Tensor>& values,
@@ -134,7 +141,8 @@ TrainOutcome train(const Job& job, const TrainConfig& config, std::shared_ptr<co
   training_begun.store(true);
   return report_from_ranks<TrainOutcome>(job, [&](Transport& transport) {
     if (transport.rank() == 0) warn_of_eval_mode(job);
-    return Trainer(training, &transport, transport_name(job.launch)).run();
+    const std::unique_ptr<Device> device = open_rank_device(job, transport);
+    return Trainer(training, &transport, transport_name(job.launch), *device).run();
   });
 }
 

@@ -10,7 +10,8 @@ bool names_a_run(const std::string& path) { return is_run_folder(path); }
 
 TrainConfig run_config(const std::string& folder) {
   TrainConfig config = config_of_run(folder);
-  config.batch = 0;  // the input has it, and another input may have another
+  config.batch = 0;                    // the input has it, and another input may have another
+  config.device = JobConfig().device;  // the run's may be one of another machine
   return config;
 }
 

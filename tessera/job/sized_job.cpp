@@ -33,7 +33,9 @@ Job job_for_size(const JobConfig& config, const Job& own, const Shape& image_sha
   JobConfig sized = config;
   sized.input = to_string(input);
   sized.batch = 0;
-  return resolve_job(sized, own.real);
+  Job job = resolve_job(sized, own.real);
+  job.device = own.device;
+  return job;
 }
 
 bool is_within(const Shape& image, const Shape& window) {

@@ -223,16 +223,17 @@ int64_t bytes_besides_values(const Lowering& lowering, at::ScalarType real) {
 
 /// Whether a job that fits by its values fits with all that comes besides them, too.
 bool fits_with_copies(const Job& job) {
-  const Lowering lowering = lower_prediction(job.graph(), job.plan, job.real);
+  const Lowering lowering = lower_prediction(job.graph(), job.plan, job.numbers());
   const Forecast forecast = forecast_within_limits(job, lowering, where_ranks_live(job));
   const int64_t besides = bytes_besides_values(lowering, job.real);
-  int64_t all_ranks = 0;
+  std::vector<int64_t> bytes_of_ranks;
   for (const RankForecast& rank : forecast.ranks) {
-    const int64_t needed = rank.arena_bytes + rank.parameter_bytes + besides;
-    if (job.memory_limit && needed > *job.memory_limit) return false;
-    all_ranks += needed;
+    bytes_of_ranks.push_back(rank.arena_bytes + rank.parameter_bytes + besides);
+    if (job.memory_limit && bytes_of_ranks.back() > *job.memory_limit) return false;
   }
-  return where_ranks_live(job) == Where::kAnywhere || all_ranks <= free_memory();
+  return where_ranks_live(job) == Where::kAnywhere ||
+         std::ranges::all_of(rooms_of(job, bytes_of_ranks),
+                             [](const Room& room) { return room.needed <= room.free; });
 }
 
 }  // namespace
@@ -271,7 +272,7 @@ std::vector<ImageWindow> exact_windows(const Graph& whole, const Graph& part) {
 
 bool prediction_fits(const Job& job, std::string* reason) {
   try {
-    forecast_within_limits(job, lower_prediction(job.graph(), job.plan, job.real),
+    forecast_within_limits(job, lower_prediction(job.graph(), job.plan, job.numbers()),
                            where_ranks_live(job));
     return true;
   } catch (const OutOfMemory& error) {

@@ -30,6 +30,7 @@ BalanceBy parse_balance(const std::string& name);
 struct BalanceOptions {
   BalanceBy by = BalanceBy::kTime;
   at::ScalarType real = at::kFloat;
+  at::DeviceType device = at::kCPU;  // whose kernels run
   int64_t optimiser_copies = 0;  // of the parameters, counted with the bytes
   int chunks_per_stage = 2;      // of the interleaved schedule; 1 for all others
 };

@@ -14,6 +14,7 @@ LoweredStages lower_stages(const Graph& graph, const Plan& plan, const BalanceOp
   training.step = StepKind::kTrain;
   training.optimiser.copies = static_cast<int>(options.optimiser_copies);
   training.real = options.real;
+  training.device = options.device;
   const Lowering lowering(graph, plan, training);
   LoweredStages result;
   result.graph = lowering.graph();

@@ -64,7 +64,7 @@ std::vector<Operand> own_pieces(RankSession& session, const std::vector<Result>&
   for (const Result& result : results)
     if (result.value == id) {
       const at::Tensor piece = session.executor().result(result);
-      pieces.push_back({piece.cpu().to(wide(piece.scalar_type())), result.view.box});
+      pieces.push_back({piece.to(wide(piece.scalar_type())), result.view.box});
     }
   return pieces;
 }

@@ -69,6 +69,7 @@ class Steps {
     c10::InferenceMode no_autograd;
     check_holders(step);
     if (!is_first()) return send_step(session_, lowering_);
+    report->device = name_of(session_.device().place());
     report->losses.push_back(loss);
     if (step == 0) {
       const std::vector<double> measured = session_.executor().measured();

@@ -66,6 +66,7 @@ struct SolveError {
 
 struct VerifyReport {
   int ranks = 1;
+  std::string device;  // of rank 0: "cpu", "cuda:0 (NVIDIA H200)"
   double loss_rel = 0;
   double output_rel = 0;
   double input_grad_rel = 0;

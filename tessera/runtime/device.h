@@ -86,6 +86,9 @@ std::unique_ptr<Device> open_host_device(ImageLayout layout);
 /// this build has no such device.
 std::unique_ptr<Device> open_device(const DeviceChoice& choice, int rank);
 
+/// Of the device that the calling thread has opened last; the host where it has opened none.
+at::Device place_of_this_thread();
+
 /// What `tessera devices` shows.
 struct DeviceInfo {
   std::string name;   // as users write it: "cpu", "cuda:0"
@@ -95,7 +98,12 @@ struct DeviceInfo {
   std::string details = {};  // "compute capability 9.0, 132 multiprocessors"
 };
 std::vector<DeviceInfo> list_devices();
-/// Why there is no GPU among them; empty: there is one.
+/// Of one of them, with what is free now.
+DeviceInfo device_info(const at::Device& place);
+/// For people: "cuda:0 (NVIDIA H200)"; of the CPU "cpu".
+std::string name_of(const at::Device& place);
+int num_gpus();
+/// Why there are none; empty: there are some.
 std::string why_no_gpu();
 
 }  // namespace tessera

@@ -121,7 +121,7 @@ double Executor::number(BufferId buffer) const {
 
 at::Tensor Executor::result(const Result& result) const {
   TESSERA_CHECK(parameters_->arena().belongs_to(this), "another step has taken the place of this");
-  return view(result.view);
+  return view(result.view).cpu();
 }
 
 /// What lives as long as the parameters is not allocated here.

@@ -75,8 +75,8 @@ class Executor {
   /// The norm of the last step's gradients, before they were clipped. Only programs that update
   /// measure it.
   double gradient_norm() const;
-  /// A result of the last step that the program keeps, until the next step of any executor on
-  /// these parameters.
+  /// A result of the last step that the program keeps, on the host. Until the next step of any
+  /// executor on these parameters: where the host computes, it is that step's memory.
   at::Tensor result(const Result& result) const;
   const MemoryCounters& memory() const { return memory_; }
 

@@ -3,6 +3,7 @@
 #include "tessera/comm/borrowed.h"
 #include "tessera/comm/threads/threads.h"
 #include "tessera/runtime/claim_resources.h"
+#include "tessera/runtime/library_errors.h"
 #include "tessera/runtime/thread_count.h"
 
 namespace tessera {
@@ -35,7 +36,7 @@ void run_on_threads(int ranks, int threads_per_rank, double timeout_seconds,
       [&](Transport& transport) {
         const BoundThread bound(share_of(shares, transport.rank()));
         set_rank_threads(threads_per_rank);
-        body(transport);
+        with_our_errors("", [&] { body(transport); });
       },
       options);
 }

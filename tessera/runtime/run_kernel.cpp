@@ -1,5 +1,6 @@
 #include "tessera/base/error.h"
 #include "tessera/runtime/executor.h"
+#include "tessera/runtime/library_errors.h"
 
 // The Run instruction: from views to a kernel's arguments and back.
 
@@ -43,14 +44,11 @@ std::vector<const void*> places_of_results(const KernelArgs& args) {
 
 void Executor::execute(const Run& run) {
   const Node& node = graph_.node(run.node);
-  try {
+  with_our_errors(fmt::format("{} {}", node.op->kind(), node.name), [&] {
     if (run.piece < 0) return run_on_rows(run, node);
     KernelArgs args = kernel_args(run, node);
     run_kernel(run, &args);
-  } catch (const c10::Error& error) {
-    throw_error<InternalError>("[{} {}] {}", node.op->kind(), node.name,
-                               error.what_without_backtrace());
-  }
+  });
 }
 
 void Executor::run_kernel(const Run& run, KernelArgs* args) {

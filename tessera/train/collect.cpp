@@ -12,7 +12,7 @@ at::Tensor dense_own(const HeldTensor& tensor) {
   TESSERA_CHECK(tensor.own.defined() && tensor.own.scalar_type() == tensor.type &&
                     tensor.own.sizes() == at::IntArrayRef(tensor.shape),
                 "a rank does not have the {} that it is to hold", to_string(tensor.shape));
-  return tensor.own.contiguous();
+  return tensor.own.cpu().contiguous();
 }
 
 std::vector<at::Tensor> receive_others(Transport& transport,

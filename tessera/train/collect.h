@@ -25,9 +25,10 @@ struct HeldTensor {
   at::Tensor own;  // undefined on ranks that do not hold it
 };
 
-/// Collective over all ranks, which give the same list but for `own`. Rank 0 gets every tensor, its
-/// own ones without a copy; the others get an empty list. Point-to-point: one message for each
-/// tensor that rank 0 does not hold, from the first rank that does.
+/// Collective over all ranks, which give the same list but for `own`. Rank 0 gets every tensor on
+/// the host, its own ones without a copy where they lie there; the others get an empty list.
+/// Point-to-point: one message for each tensor that rank 0 does not hold, from the first rank that
+/// does.
 std::vector<at::Tensor> collect_on_first(Transport& transport,
                                          const std::vector<HeldTensor>& tensors);
 

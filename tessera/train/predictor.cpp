@@ -54,11 +54,12 @@ Graph graph_for_prediction(const Graph& graph) {
   return prune(for_inference(graph), Losses::kDrop);
 }
 
-Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real) {
+Lowering lower_prediction(const Graph& graph, const Plan& plan, const Numbers& numbers) {
   LowerOptions options;
   options.step = StepKind::kForward;
   options.keep_outputs = true;
-  options.real = real;
+  options.real = numbers.type;
+  options.device = numbers.device;
   return Lowering(graph_for_prediction(graph), plan, options);
 }
 

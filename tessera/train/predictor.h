@@ -14,6 +14,7 @@
 #include <functional>
 
 #include "tessera/data/dataset.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/lower/lower.h"
 #include "tessera/runtime/executor.h"
 #include "tessera/train/flips.h"
@@ -51,7 +52,7 @@ using AfterWindow = std::function<void(const std::vector<Piece>& kept)>;
 /// The graph that a prediction runs: with running statistics, and without losses.
 Graph graph_for_prediction(const Graph& graph);
 /// Its forward step.
-Lowering lower_prediction(const Graph& graph, const Plan& plan, at::ScalarType real);
+Lowering lower_prediction(const Graph& graph, const Plan& plan, const Numbers& numbers);
 
 /// The most probable class of each pixel, int64; one channel tells two classes apart: yes where it
 /// is positive, or its probability above a half.

@@ -42,6 +42,7 @@ Json describe(const RunDescription& description) {
       {"seed", description.seed},
       {"num_ranks", description.num_ranks},
       {"transport", description.transport},
+      {"device", description.device},
       {"placement", Json::parse(description.placement_json)},
       {"versions",
        {{"tessera", built.tessera}, {"libtorch", built.libtorch}, {"compiler", built.compiler}}},
@@ -162,6 +163,7 @@ void RunFolder::write_description(const RunDescription& description) const {
     resumed.push_back({{"at_step", *description.resumed_at},
                        {"time", json["started"]},
                        {"hostname", json["machine"]["hostname"]},
+                       {"device", json["device"]},
                        {"placement", json["placement"]}});
     json["resumed"] = std::move(resumed);
   }

@@ -25,7 +25,8 @@ struct RunDescription {
   std::string config_json;     // the resolved configuration
   std::string placement_json;  // the plan
   int num_ranks = 1;
-  std::string transport;  // "threads" or "mpi"
+  std::string transport;    // "threads" or "mpi"
+  std::string device = {};  // of rank 0: "cpu", "cuda:0 (NVIDIA H200)"
   uint64_t seed = 0;
   std::optional<int64_t> resumed_at;  // step, where this start continues the folder's run
   std::string intensities_json = {};  // what became of the images' numbers; empty: nothing is said

@@ -60,6 +60,7 @@ std::shared_ptr<const Lowering> lower_serial_step(const TrainingJob& job) {
         job.config.accumulation);
   LowerOptions options;
   options.real = job.real;
+  options.device = job.device;
   auto lowering = std::make_shared<const Lowering>(job.graph, without_multigrid(job.plan), options);
   const auto &own = lowering->step().buckets, &others = job.micro_steps[0]->step().buckets;
   TESSERA_CHECK(own.size() == others.size(), "{} buckets and {}", own.size(), others.size());

@@ -32,13 +32,14 @@ std::vector<ParameterId> held_by(const std::vector<Members>& holders, int rank) 
 
 }  // namespace
 
-Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name)
+Trainer::Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name,
+                 Device& device)
     : job_(job),
       transport_(transport),
       transport_name_(transport_name),
       everyone_(everyone(transport->size())),
       parameters_(job.graph, held_by(job.micro_steps[0]->holders(), transport->rank()),
-                  job.config.seed, job.real),
+                  job.config.seed, job.real, device),
       optimiser_(configured_optimiser(job.config)),
       learning_rate_(configured_learning_rate(job.config, job.total_steps, job.steps_per_epoch)),
       early_stopping_(configured_early_stopping(job.config)),

@@ -52,7 +52,9 @@ struct TrainOutcome : RunResults {
 
 class Trainer {
  public:
-  Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name);
+  /// All outlive it. The device is the calling thread's, of the kind that the job is lowered for.
+  Trainer(const TrainingJob& job, Transport* transport, const std::string& transport_name,
+          Device& device = host_device());
 
   /// Collective over all ranks. Throws InvalidInput for a loss that is not a number (unless on_nan
   /// is skip), checkpoints that do not fit, disks that are full.

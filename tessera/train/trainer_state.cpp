@@ -173,9 +173,15 @@ std::string Trainer::config_text() const {
 void Trainer::open_records(const std::string& resumed_from) {
   const TrainConfig& config = job_.config;
   const std::optional<int64_t> resumed = resumed_from.empty() ? std::nullopt : std::optional(step_);
-  RunDescription description{
-      config_text(), to_json(job_.plan),       job_.plan.num_ranks(), transport_name_, config.seed,
-      resumed,       to_json(job_.intensities)};
+  const at::Device place = parameters_.device().place();
+  RunDescription description{.config_json = config_text(),
+                             .placement_json = to_json(job_.plan),
+                             .num_ranks = job_.plan.num_ranks(),
+                             .transport = transport_name_,
+                             .device = name_of(place),
+                             .seed = config.seed,
+                             .resumed_at = resumed,
+                             .intensities_json = to_json(job_.intensities)};
   folder_->write_description(description);
   metrics_.emplace(folder_->file("metrics.csv"), metrics_columns(), resumed);
   ProgressOptions options;
@@ -186,6 +192,7 @@ void Trainer::open_records(const std::string& resumed_from) {
     options.unit = ProgressUnit::kImages;
   options.num_epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
   progress_.emplace(options);
+  if (!place.is_cpu()) progress_->say("on " + description.device);
   if (!job_.class_weights.empty())
     progress_->say("class weights by the training labels: " + slashed_digits(job_.class_weights));
   if (resumed)

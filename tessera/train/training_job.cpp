@@ -46,6 +46,7 @@ std::vector<std::shared_ptr<const Lowering>> lower_micro_steps(const TrainingJob
     options.clip_norm = job.config.clip_norm;
     options.optimiser = {optimiser->state_copies(), optimiser->counts_steps()};
     options.real = job.real;
+    options.device = job.device;
     options.few_samples = &graph != &job.graph;
     auto& lowering = made[{options.zero_gradients, last}];
     if (!lowering) lowering = std::make_shared<const Lowering>(graph, job.plan, options);
@@ -88,6 +89,7 @@ void lower_validation(TrainingJob* job) {
   forward.step = StepKind::kForward;
   forward.keep_outputs = true;
   forward.real = job->real;
+  forward.device = job->device;
   const Graph applied = for_inference(labelled_task(job->graph));
   job->validation = std::make_shared<const Lowering>(applied, job->plan, forward);
   lower_partial_validation(*job, applied, forward, &job->validation_set);
@@ -141,14 +143,15 @@ BatchLoader TrainingJob::validation_loader(const ValidationSet& set) const {
 }
 
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                             at::ScalarType real, std::shared_ptr<const Dataset> data) {
+                             const Numbers& numbers, std::shared_ptr<const Dataset> data) {
   if (graph.num_trainable() == 0)
     throw_error<InvalidInput>("[train] the model has no parameter to train");
   TrainingJob job;
   job.config = config;
   job.graph = graph;
   job.plan = plan;
-  job.real = real;
+  job.real = numbers.type;
+  job.device = numbers.device;
   if (!data) data = open_training_data(config, graph);
   if (!data->has_targets())
     throw_error<InvalidInput>(
@@ -195,12 +198,13 @@ StepLowerings lower_steps(const TrainingJob& job, const Multigrid& multigrid) {
 }
 
 TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                               at::ScalarType real, std::shared_ptr<const Dataset> data) {
+                               const Numbers& numbers, std::shared_ptr<const Dataset> data) {
   TrainingJob job;
   job.config = config;
   job.graph = labelled_task(graph);
   job.plan = plan;
-  job.real = real;
+  job.real = numbers.type;
+  job.device = numbers.device;
   check_data(job.graph, *data);
   job.validation_set.samples = std::move(data);
   lower_validation(&job);

@@ -14,6 +14,7 @@
 #include "tessera/data/batch_loader.h"
 #include "tessera/data/prefetch.h"
 #include "tessera/data/subset.h"
+#include "tessera/graph/number_type.h"
 #include "tessera/lower/lower.h"
 #include "tessera/train/metrics.h"
 
@@ -46,6 +47,7 @@ struct TrainingJob {
   Graph graph;
   Plan plan;
   at::ScalarType real = at::kFloat;
+  at::DeviceType device = at::kCPU;  // whose kernels run
   std::shared_ptr<const Dataset> train_set;
   ValidationSet validation_set;
   DatasetSplit images;                                       // that the two sets are cut from
@@ -89,7 +91,7 @@ DatasetSplit split_for_training(const TrainConfig& config, std::shared_ptr<const
 /// `data` replaces the data set that config.data names. Throws InvalidInput where model, data and
 /// placement do not fit each other.
 TrainingJob prepare_training(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                             at::ScalarType real, std::shared_ptr<const Dataset> data = nullptr);
+                             const Numbers& numbers, std::shared_ptr<const Dataset> data = nullptr);
 
 /// The steps of a job with another multigrid; on the same placement, with the same buckets.
 StepLowerings lower_steps(const TrainingJob& job, const Multigrid& multigrid);
@@ -97,7 +99,7 @@ StepLowerings lower_steps(const TrainingJob& job, const Multigrid& multigrid);
 /// What of a job a Validator reads, for all samples of `data`. Throws InvalidInput where model and
 /// data do not fit each other.
 TrainingJob prepare_evaluation(const TrainConfig& config, const Graph& graph, const Plan& plan,
-                               at::ScalarType real, std::shared_ptr<const Dataset> data);
+                               const Numbers& numbers, std::shared_ptr<const Dataset> data);
 
 /// The field of the data set that an input of a graph takes. Programs name the values of their own,
 /// lowered graph.

@@ -58,6 +58,15 @@ std::optional<LaunchedPlace> place_on_this_machine() {
   return LaunchedPlace{*rank, *size};
 }
 
+std::optional<int> local_rank() {
+  // The launchers' own variables first: a batch script of SLURM has SLURM_LOCALID too, and what it
+  // starts by another launcher inherits that.
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+                           "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "LOCAL_RANK", "SLURM_LOCALID"})
+    if (const auto rank = count_in(name)) return rank;
+  return {};
+}
+
 void set_place(LaunchedPlace place) {
   const std::lock_guard lock(place_mutex);
   place_in_mpi = place;

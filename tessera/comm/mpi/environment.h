@@ -20,6 +20,10 @@ std::optional<LaunchedPlace> launched_place();
 /// does not say.
 std::optional<LaunchedPlace> place_on_this_machine();
 
+/// The number of this process among those of its machine, by whichever launcher says it, also where
+/// none says how many there are: for sharing out what a machine has in turn.
+std::optional<int> local_rank();
+
 /// From now on the place is the one that MPI sees, whatever the environment says.
 void set_place(LaunchedPlace place);
 

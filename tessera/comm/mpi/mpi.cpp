@@ -5,6 +5,8 @@
 #include <mutex>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/borrowed.h"
+#include "tessera/comm/decorators.h"
 #include "tessera/comm/mpi/environment.h"
 #include "tessera/comm/mpi/mpi_transport.h"
 #include "tessera/comm/mpi/process_end.h"
@@ -66,7 +68,7 @@ void report_to_launcher() {
   hook_early_exit();
 }
 
-std::unique_ptr<Transport> create(const Options& options) { return connect(options); }
+std::unique_ptr<Transport> create(const Options& options) { return staging(connect(options)); }
 
 void run_rank(const std::function<void(Transport&)>& body, const Options& options) {
   const std::unique_ptr<MpiTransport> transport = connect(options);
@@ -76,7 +78,9 @@ void run_rank(const std::function<void(Transport&)>& body, const Options& option
     transport->abort(reason);
   };
   try {
-    body(*transport);
+    const std::unique_ptr<Transport> carrier =
+        staging(std::make_unique<BorrowedTransport>(*transport));
+    body(*carrier);
     transport->leave();
   } catch (const std::exception& e) {
     fail(e.what());

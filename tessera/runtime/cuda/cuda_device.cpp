@@ -7,6 +7,7 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -30,15 +31,18 @@ void set_precision(const DeviceChoice& choice) {
   context.setBenchmarkCuDNN(!choice.deterministic);
 }
 
-c10::DeviceIndex index_of(const DeviceChoice& choice, int rank) {
-  const int count = c10::cuda::device_count();
-  const int index = choice.index.value_or(rank % std::max(count, 1));
+c10::DeviceIndex checked_index(int index) {
+  const int count = num_cuda_devices();
   if (index < 0 || index >= count)
     throw_error<InvalidInput>(
         "[device] cuda:{}: this machine has {} of them; `tessera devices` "
         "lists what there is",
         index, count);
   return static_cast<c10::DeviceIndex>(index);
+}
+
+c10::DeviceIndex index_of(const DeviceChoice& choice, int rank) {
+  return checked_index(choice.index.value_or(rank % std::max(num_cuda_devices(), 1)));
 }
 
 class CudaTimer final : public DeviceTimer {
@@ -102,15 +106,20 @@ class CudaDevice final : public Device {
     if (choice.most_bytes > 0) limit(choice.most_bytes);
   }
 
-  /// Others may hold memory that queued work still names. A device that is lost does none of it.
+  /// Others may hold memory that queued work still names. What LibTorch keeps for later goes back,
+  /// so that others see it as free. A device that has failed refuses; whoever met its error says
+  /// so.
   ~CudaDevice() override {
-    for (CudaQueue* queue : {&compute_, &communication_}) {
-      try {
-        queue->drain();
-      } catch (const std::exception&) {
-      }
+    try {
+      compute_.drain();
+      communication_.drain();
+    } catch (const c10::Error&) {
     }
     c10::cuda::setCurrentCUDAStream(before_);
+    try {
+      c10::cuda::CUDACachingAllocator::emptyCache();
+    } catch (const c10::Error&) {
+    }
   }
 
   at::Device place() const override { return place_; }
@@ -172,21 +181,21 @@ std::unique_ptr<Device> open_cuda_device(const DeviceChoice& choice, int rank) {
   return std::make_unique<CudaDevice>(choice, index_of(choice, rank));
 }
 
-std::vector<DeviceInfo> list_cuda_devices() {
-  std::vector<DeviceInfo> devices;
-  for (int index = 0; index < c10::cuda::device_count(); ++index) {
-    cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
-    DeviceInfo info{.name = fmt::format("cuda:{}", index), .model = properties.name};
-    info.bytes = static_cast<int64_t>(properties.totalGlobalMem);
-    size_t free = 0, total = 0;
-    if (cudaSetDevice(index) == cudaSuccess && cudaMemGetInfo(&free, &total) == cudaSuccess)
-      info.free_bytes = static_cast<int64_t>(free);
-    info.details = fmt::format("compute capability {}.{}, {} multiprocessors", properties.major,
-                               properties.minor, properties.multiProcessorCount);
-    devices.push_back(std::move(info));
-  }
-  return devices;
+int num_cuda_devices() { return c10::cuda::device_count(); }
+
+DeviceInfo describe_cuda_device(int index) {
+  const c10::DeviceIndex checked = checked_index(index);
+  DeviceInfo info{.name = fmt::format("cuda:{}", index)};
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return info;
+  info.model = properties.name;
+  info.bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  info.details = fmt::format("compute capability {}.{}, {} multiprocessors", properties.major,
+                             properties.minor, properties.multiProcessorCount);
+  const c10::cuda::CUDAGuard this_one(checked);  // the calling thread may work on another
+  size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess) info.free_bytes = static_cast<int64_t>(free);
+  return info;
 }
 
 std::string why_no_cuda() {

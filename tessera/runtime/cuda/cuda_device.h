@@ -12,7 +12,9 @@ namespace tessera {
 /// For the calling thread. Throws InvalidInput with why_no_cuda(), or where there is none of the
 /// wanted number.
 std::unique_ptr<Device> open_cuda_device(const DeviceChoice& choice, int rank);
-std::vector<DeviceInfo> list_cuda_devices();
+int num_cuda_devices();
+/// Throws InvalidInput where there is none of this number.
+DeviceInfo describe_cuda_device(int index);
 /// What is missing, and the remedy; empty: nothing.
 std::string why_no_cuda();
 

@@ -7,7 +7,11 @@ std::unique_ptr<Device> open_cuda_device(const DeviceChoice&, int) {
   throw_error<InvalidInput>("[device] cuda: {}", why_no_cuda());
 }
 
-std::vector<DeviceInfo> list_cuda_devices() { return {}; }
+int num_cuda_devices() { return 0; }
+
+DeviceInfo describe_cuda_device(int) {
+  throw_error<InvalidInput>("[device] cuda: {}", why_no_cuda());
+}
 
 std::string why_no_cuda() {
   return "this program was built without CUDA; build it against a LibTorch with CUDA, where nvcc "
