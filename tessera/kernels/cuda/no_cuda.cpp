@@ -2,6 +2,7 @@
 
 #include "tessera/kernels/convolution.h"
 #include "tessera/kernels/norm.h"
+#include "tessera/kernels/norm_statistics.h"
 #include "tessera/kernels/optimise.h"
 #include "tessera/kernels/pack.h"
 
@@ -10,6 +11,7 @@ namespace tessera {
 const ConvolutionKernels* const ConvolutionKernels::kCuda = nullptr;
 const NormKernels* const NormKernels::kCuda = nullptr;
 const NormOfGradientsKernels* const NormOfGradientsKernels::kCuda = nullptr;
+const NormStatisticsKernels* const NormStatisticsKernels::kCuda = nullptr;
 const OptimiserKernels* const OptimiserKernels::kCuda = nullptr;
 const PackKernels* const PackKernels::kCuda = nullptr;
 

@@ -4,6 +4,7 @@
 #include "tessera/geometry/split.h"
 #include "tessera/graph/script.h"
 #include "tessera/kernels/norm.h"
+#include "tessera/kernels/norm_statistics.h"
 #include "tessera/ops/norm/plane_norm_op.h"
 
 namespace tessera {
@@ -77,9 +78,8 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
   /// Uses mean and unbiased variance of the whole batch, even where micro-batches have their own.
   void update_buffers(UpdateArgs& args) const override {
     if (!options_.running) return;
-    const at::Tensor moments = moments_of_batch(args);
-    update_running(args.buffers[0], means_in(moments), options_.momentum);
-    update_running(args.buffers[1], unbiased_variances(moments), options_.momentum);
+    update_running_moments(moments_of_batch(args), options_.momentum, args.buffers[0],
+                           args.buffers[1]);
   }
 
   void forward(KernelArgs& args) const override {
@@ -97,13 +97,13 @@ class BatchNorm final : public PlaneNormOp, public HasRunningStatistics, public 
     const PlaneNorm norm = plane_norm(args);
     at::Tensor mean_dxhat, mean_dxhat_xhat;
     if (uses_batch()) {
-      const double count = count_of_part(args);
-      const auto mean_of = [&](const at::Tensor& sums) {
-        const at::Tensor mean = part(sums, args.out_box[1]) / count;
-        return norm.weight.defined() ? mean * norm.weight : mean;
-      };
-      mean_dxhat = mean_of(first_half(args.merged_grad_statistics));
-      mean_dxhat_xhat = mean_of(second_half(args.merged_grad_statistics));
+      const Range channels = args.out_box[1];
+      const at::Tensor sums =
+          args.merged_grad_statistics.view({2, -1}).narrow(1, channels.begin, channels.size());
+      const at::Tensor means = at::empty(sums.sizes(), sums.options());
+      gradient_means(sums, count_of_part(args), norm.weight, means);
+      mean_dxhat = means.narrow(0, 0, 1);
+      mean_dxhat_xhat = means.narrow(0, 1, 1);
     }
     normalise_gradient(args.inputs[0].view(args.out_box), kept_output(args),
                        args.grad_output.view(args.out_box), norm, mean_dxhat, mean_dxhat_xhat,

@@ -1,6 +1,7 @@
 #include "tessera/ops/norm/norm.h"
 
 #include "tessera/base/error.h"
+#include "tessera/kernels/norm_statistics.h"
 
 namespace tessera {
 
@@ -19,14 +20,12 @@ void update_running(const at::Tensor& running, const at::Tensor& now, double mom
 }
 
 void leave_mean_and_inverse_std(MergeArgs& args, double epsilon) {
-  const at::Tensor moments = cells_of_row(args.row);
-  first_half(args.merged).copy_(means_in(moments));
-  at::Tensor inverse_std = second_half(args.merged);
-  at::div_out(inverse_std, squares_in(moments), counts_in(moments));
-  inverse_std.add_(epsilon).sqrt_().reciprocal_();
+  mean_and_inverse_std(cells_of_row(args.row), epsilon, first_half(args.merged),
+                       second_half(args.merged));
 }
 
 at::Tensor moments_of_batch(const UpdateArgs& args) {
+  if (args.rows.size() == 1) return cells_of_row(args.rows[0]);
   const at::Tensor combined = at::empty_like(args.rows[0]);
   combine_moments(args.rows, combined);
   return cells_of_row(combined);

@@ -185,7 +185,8 @@ int num_cuda_devices() { return c10::cuda::device_count(); }
 
 DeviceInfo describe_cuda_device(int index) {
   const c10::DeviceIndex checked = checked_index(index);
-  DeviceInfo info{.name = fmt::format("cuda:{}", index)};
+  DeviceInfo info;
+  info.name = fmt::format("cuda:{}", index);
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return info;
   info.model = properties.name;

@@ -105,18 +105,21 @@ void expect_alike(const Results& found, const Results& right, double most) {
 }
 
 /// Rounded when the product is written, and once more with the bias.
-void expect_rounded(const at::Tensor& found, const at::Tensor& right, double largest_bias) {
+void expect_rounded(const char* what, const at::Tensor& found, const at::Tensor& right,
+                    double largest_bias) {
   constexpr double kHalfOfLastBit = 1.0 / 256;
   const at::Tensor apart = (found.to(at::kDouble) - right).abs();
   const at::Tensor allowed =
       (2 * right.abs() + largest_bias) * kHalfOfLastBit + right.abs().max() * 1e-5;
-  EXPECT_TRUE((apart <= allowed).all().item<bool>()) << (apart - allowed).max().item<double>();
+  EXPECT_TRUE((apart <= allowed).all().item<bool>())
+      << what << " " << right.sizes() << ": " << (apart - allowed).max().item<double>()
+      << " too far, of " << right.abs().max().item<double>();
 }
 
 void expect_rounded(const Results& found, const Results& right) {
-  expect_rounded(found.coarse, right.coarse, 1);
-  expect_rounded(found.fine, right.fine, 1);
-  expect_rounded(found.weight_gradient, right.weight_gradient, 1);
+  expect_rounded("coarse", found.coarse, right.coarse, 1);
+  expect_rounded("fine", found.fine, right.fine, 1);
+  expect_rounded("weight gradient", found.weight_gradient, right.weight_gradient, 1);
 }
 
 Case rounded_to_bf16(const Case& c) {
