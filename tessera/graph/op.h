@@ -104,6 +104,10 @@ struct KernelArgs {
   at::Tensor scratch;  // bytes that hold anything, at least as many as scratch_bytes() needs, from
                        // an address that is a multiple of 64; undefined where it needs none
   at::Tensor loss;     // float64 scalar of this rank; a loss adds its piece's part
+  /// int64 scalar in which piece_statistics leaves a label that is not legal, for refuse_label(); 0
+  /// before, and where there is none. Undefined: piece_statistics refuses it at once, for which it
+  /// waits for the device.
+  at::Tensor illegal_label;
 };
 
 struct MergeArgs {
@@ -188,6 +192,10 @@ class Op {
   virtual int64_t batch_parts() const { return 0; }
   /// Whether it stores nothing and adds to the step's loss.
   virtual bool is_loss() const { return false; }
+  /// Throws InvalidInput that names the label that piece_statistics of this node has left in
+  /// KernelArgs::illegal_label, unless that is 0.
+  virtual void refuse_label(int64_t /*label*/, const std::string& /*name*/,
+                            const NodeTypes&) const {}
   /// Multiplications and additions of forward on a box of the output.
   virtual double flops(const Box& out, const NodeTypes&) const {
     return static_cast<double>(out.volume());

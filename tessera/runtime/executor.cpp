@@ -38,6 +38,9 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
   TESSERA_CHECK(transport->rank() == program_.rank && transport->size() == program_.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
+  if (!device_.place().is_cpu())
+    illegal_labels_ =
+        at::zeros({std::ssize(graph.nodes())}, at::TensorOptions(device_.place()).dtype(at::kLong));
   settle_vector_math();
   parameters_->make_buckets(program_);
   if (program_.num_ranks > kMostRanksProved) check_messages_agree(*transport, program_);
@@ -57,9 +60,11 @@ void Executor::run(const StepContext& context) {
   if (other_step || other_block) show_gradients();
   device_.reset_peak();
   const int64_t live_before = device_.live_bytes();
+  if (illegal_labels_.defined()) illegal_labels_.zero_();
   execute_all(context.trace);
   context_ = nullptr;
   if (DeviceQueue* queue = device_.queue(Stream::kCompute)) queue->drain();
+  refuse_labels();
   memory_.peak_workspace_bytes =
       std::max(memory_.peak_workspace_bytes, device_.peak_bytes() - live_before);
 }
@@ -96,6 +101,17 @@ void Executor::execute_on_timer(TraceRecorder* trace, DeviceTimer* timer) {
   };
   for (size_t i = 0; i < watched.size(); ++i)
     trace->record(*watched[i], time(2 * i + 1), time(2 * i + 2));
+}
+
+/// Kernels of a device leave labels that are not legal behind, and a loss that is NaN, so that no
+/// rank has updated anything.
+void Executor::refuse_labels() const {
+  if (!illegal_labels_.defined()) return;
+  const at::Tensor labels = illegal_labels_.cpu();
+  for (const Node& node : graph_.nodes()) {
+    const int64_t label = labels.data_ptr<int64_t>()[&node - graph_.nodes().data()];
+    node.op->refuse_label(label, node.name, node.types);
+  }
 }
 
 double Executor::loss() const {

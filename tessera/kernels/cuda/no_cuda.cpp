@@ -1,6 +1,8 @@
 // A build without CUDA: families have no kernels of their own for GPUs.
 
 #include "tessera/kernels/convolution.h"
+#include "tessera/kernels/cross_entropy.h"
+#include "tessera/kernels/label_sum.h"
 #include "tessera/kernels/norm.h"
 #include "tessera/kernels/optimise.h"
 #include "tessera/kernels/pack.h"
@@ -8,6 +10,8 @@
 namespace tessera {
 
 const ConvolutionKernels* const ConvolutionKernels::kCuda = nullptr;
+const CrossEntropyKernels* const CrossEntropyKernels::kCuda = nullptr;
+const LabelSumKernels* const LabelSumKernels::kCuda = nullptr;
 const NormKernels* const NormKernels::kCuda = nullptr;
 const NormOfGradientsKernels* const NormOfGradientsKernels::kCuda = nullptr;
 const OptimiserKernels* const OptimiserKernels::kCuda = nullptr;
