@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/random.h"
 #include "tessera/base/scratch_bytes.h"
 #include "tessera/geometry/box.h"
 #include "tessera/graph/number_type.h"
@@ -108,6 +109,9 @@ struct KernelArgs {
   /// before, and where there is none. Undefined: piece_statistics refuses it at once, for which it
   /// waits for the device.
   at::Tensor illegal_label;
+  /// int64 scalar beside the operands, the state of random_key(seed, name, step). It is read when
+  /// the kernels run, so what is recorded once serves many steps. Undefined: they make the key.
+  at::Tensor key;
 };
 
 struct MergeArgs {
@@ -237,6 +241,11 @@ class Op {
   /// where it has no such form.
   virtual std::optional<std::string> script(const ScriptArgs&) const { return std::nullopt; }
 };
+
+/// The key of a node's random numbers in one step.
+inline RandomKey random_key(uint64_t seed, const std::string& name, int64_t step) {
+  return RandomKey(seed).with(name).with(static_cast<uint64_t>(step));
+}
 
 /// Stores the sum of the rows, added in their order, in `sum`, which is none of them.
 void sum_statistics(const std::vector<at::Tensor>& rows, const at::Tensor& sum);

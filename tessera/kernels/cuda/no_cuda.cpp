@@ -2,6 +2,7 @@
 
 #include "tessera/kernels/convolution.h"
 #include "tessera/kernels/cross_entropy.h"
+#include "tessera/kernels/dropout.h"
 #include "tessera/kernels/label_sum.h"
 #include "tessera/kernels/norm.h"
 #include "tessera/kernels/optimise.h"
@@ -11,6 +12,7 @@ namespace tessera {
 
 const ConvolutionKernels* const ConvolutionKernels::kCuda = nullptr;
 const CrossEntropyKernels* const CrossEntropyKernels::kCuda = nullptr;
+const DropoutKernels* const DropoutKernels::kCuda = nullptr;
 const LabelSumKernels* const LabelSumKernels::kCuda = nullptr;
 const NormKernels* const NormKernels::kCuda = nullptr;
 const NormOfGradientsKernels* const NormOfGradientsKernels::kCuda = nullptr;

@@ -1,4 +1,4 @@
-// Cross entropy and sums over labels beside ATen's on the CPU, in float64, on the numbers
+// Cross entropy, sums over labels and dropout beside ATen's on the CPU, in float64, on the numbers
 // as their type has rounded them.
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tessera/kernels/cross_entropy.h"
+#include "tessera/kernels/dropout.h"
 #include "tessera/kernels/label_sum.h"
 #include "tests/gpu/kernels/tested.h"
 
@@ -148,6 +149,36 @@ TEST(PixelLossesOnDevice, NothingToSum) {
   cross_entropy_gradient({}, sum, logits, labels, logits);
   sum_over_labels(labels, 3, kIgnored, {}, sum, none);
   EXPECT_EQ(sum.item<double>(), 0);
+}
+
+/// The bits of the CPU's loops, which are rounded once more in a narrow type.
+TEST(PixelLossesOnDevice, Dropout) {
+  for_many_cases(60, kRealTypes, [](Random& random, at::ScalarType type) {
+    if (!is_taken(type)) return;
+    const std::vector<int64_t> shape = draw_shape(random, random.one_of({1, 3, 8, 16, 24, 64}));
+    DropoutMask mask{.key = RandomKey(static_cast<uint64_t>(random.between(0, 1 << 30))),
+                     .probability = random.between(0, 10) / 10.0,
+                     .first_index = random.between(0, int64_t{1} << 40),
+                     .strides = {}};
+    int64_t stride = random.between(1, 1000);
+    for (size_t axis = shape.size(); axis-- > 0; stride *= shape[axis] + random.between(0, 3))
+      mask.strides.insert(mask.strides.begin(), random.between(0, 3) ? stride : 0);
+    const Fate kept{1.7, 0.3 * static_cast<double>(random.between(0, 1))},
+        dropped{0, -1.1 * kept.offset};
+    const Interior from(random, draw_order(random), random.uniform(shape, -2, 2), type),
+        to(random, draw_order(random), at::zeros(shape, at::kDouble), type);
+    const at::ScalarType wide = type == at::kDouble ? at::kDouble : at::kFloat;
+    const at::Tensor right = at::empty(shape, wide);
+    DropoutKernels::kCpu.apply_dropout(mask, kept, dropped, from.exact().to(wide), right);
+    if (random.between(0, 1)) {
+      mask.state = at::full({}, static_cast<int64_t>(mask.key.state()),
+                            at::TensorOptions(tested_device()).dtype(at::kLong));
+      mask.key = RandomKey(1);
+    }
+    tested_table<DropoutKernels>().apply_dropout(mask, kept, dropped, from, to);
+    EXPECT_TRUE(to.view().cpu().equal(right.to(type)));
+    to.expect_margins_untouched();
+  });
 }
 
 }  // namespace

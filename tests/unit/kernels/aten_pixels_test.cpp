@@ -63,6 +63,7 @@ TEST(AtenKernels, Softmax) {
 DropoutMask draw_mask(Draw& draw, const Shape& shape) {
   const double probabilities[] = {0, 0.25, 0.5, 1.0 / 3, 0.999, 1};
   DropoutMask mask{RandomKey(static_cast<uint64_t>(draw.between(0, 1 << 30))).with("mask"),
+                   {},
                    probabilities[draw.between(0, 5)],
                    draw.between(0, int64_t{1} << 40),
                    {}};
@@ -86,6 +87,15 @@ TEST(AtenKernels, Dropout) {
     DropoutKernels::kAten.apply_dropout(mask, kept, dropped, x, y);
     DropoutKernels::kCpu.apply_dropout(mask, kept, dropped, x, right);
     expect_same(y, right);
+    // The state in a tensor is the one that is taken.
+    DropoutMask other = mask;
+    other.key = RandomKey(7);
+    other.state = at::full({}, static_cast<int64_t>(mask.key.state()), at::kLong);
+    for (const DropoutKernels& table : {DropoutKernels::kAten, DropoutKernels::kCpu}) {
+      y.view().zero_();
+      table.apply_dropout(other, kept, dropped, x, y);
+      expect_same(y, right);
+    }
   });
 }
 
