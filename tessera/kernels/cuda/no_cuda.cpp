@@ -7,6 +7,7 @@
 #include "tessera/kernels/norm.h"
 #include "tessera/kernels/optimise.h"
 #include "tessera/kernels/pack.h"
+#include "tessera/kernels/space_sum.h"
 
 namespace tessera {
 
@@ -18,5 +19,6 @@ const NormKernels* const NormKernels::kCuda = nullptr;
 const NormOfGradientsKernels* const NormOfGradientsKernels::kCuda = nullptr;
 const OptimiserKernels* const OptimiserKernels::kCuda = nullptr;
 const PackKernels* const PackKernels::kCuda = nullptr;
+const SpaceSumKernels* const SpaceSumKernels::kCuda = nullptr;
 
 }  // namespace tessera
