@@ -17,6 +17,10 @@ class RandomKey {
  public:
   explicit RandomKey(uint64_t seed) : state_(mix(seed + kGolden)) {}
 
+  /// The key whose state() was this: all that a device needs to draw the same numbers.
+  static constexpr RandomKey of_state(uint64_t state) { return RandomKey(state, IsState{}); }
+  constexpr uint64_t state() const { return state_; }
+
   /// A key of its own for a name or a number (an operator, a step).
   RandomKey with(std::string_view name) const {
     uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
@@ -29,11 +33,12 @@ class RandomKey {
     return key;
   }
 
-  uint64_t bits(uint64_t index) const { return bits_at(index); }
-  /// The same of anything with the arithmetic of a uint64_t: many indices at once.
+  constexpr uint64_t bits(uint64_t index) const { return bits_at(state_, index); }
+  /// The same of anything with the arithmetic of a uint64_t: many indices at once, and a state that
+  /// only a device knows.
   template <class Word>
-  Word bits_at(const Word& index) const {
-    return mix(mix(index * kGolden + state_) ^ state_);
+  static constexpr Word bits_at(const Word& state, const Word& index) {
+    return mix(mix(index * kGolden + state) ^ state);
   }
   /// In [0, 1), with 53 bits.
   double uniform(uint64_t index) const {
@@ -47,9 +52,12 @@ class RandomKey {
   }
 
  private:
+  struct IsState {};
+  constexpr RandomKey(uint64_t state, IsState) : state_(state) {}
+
   static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
   template <class Word>
-  static Word mix(Word z) {  // the finaliser of SplitMix64
+  static constexpr Word mix(Word z) {  // the finaliser of SplitMix64
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);

@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/random.h"
 #include "tessera/base/scratch_bytes.h"
 #include "tessera/geometry/box.h"
 #include "tessera/graph/number_type.h"
@@ -104,6 +105,13 @@ struct KernelArgs {
   at::Tensor scratch;  // bytes that hold anything, at least as many as scratch_bytes() needs, from
                        // an address that is a multiple of 64; undefined where it needs none
   at::Tensor loss;     // float64 scalar of this rank; a loss adds its piece's part
+  /// int64 scalar in which piece_statistics leaves a label that is not legal, for refuse_label(); 0
+  /// before, and where there is none. Undefined: piece_statistics refuses it at once, for which it
+  /// waits for the device.
+  at::Tensor illegal_label;
+  /// int64 scalar beside the operands, the state of random_key(seed, name, step). It is read when
+  /// the kernels run, so what is recorded once serves many steps. Undefined: they make the key.
+  at::Tensor key;
 };
 
 struct MergeArgs {
@@ -184,13 +192,17 @@ class Op {
   /// Whether a pixel of the output depends on where it is in the whole image, beyond its distance
   /// from the ends: a part of the image does not give the same numbers.
   virtual bool depends_on_place() const { return false; }
-  /// Whether its kernels read the seed or the step: then a step is not the one before on other
-  /// numbers.
+  /// Whether its kernels read the seed or the step, other than by KernelArgs::key: then what they
+  /// did in one step cannot be repeated for the next.
   virtual bool depends_on_step() const { return false; }
   /// How many parts of the batch are normalised separately; 0: no sample depends on another.
   virtual int64_t batch_parts() const { return 0; }
   /// Whether it stores nothing and adds to the step's loss.
   virtual bool is_loss() const { return false; }
+  /// Throws InvalidInput that names the label that piece_statistics of this node has left in
+  /// KernelArgs::illegal_label, unless that is 0.
+  virtual void refuse_label(int64_t /*label*/, const std::string& /*name*/,
+                            const NodeTypes&) const {}
   /// Multiplications and additions of forward on a box of the output.
   virtual double flops(const Box& out, const NodeTypes&) const {
     return static_cast<double>(out.volume());
@@ -232,6 +244,11 @@ class Op {
   /// where it has no such form.
   virtual std::optional<std::string> script(const ScriptArgs&) const { return std::nullopt; }
 };
+
+/// The key of a node's random numbers in one step.
+inline RandomKey random_key(uint64_t seed, const std::string& name, int64_t step) {
+  return RandomKey(seed).with(name).with(static_cast<uint64_t>(step));
+}
 
 /// Stores the sum of the rows, added in their order, in `sum`, which is none of them.
 void sum_statistics(const std::vector<at::Tensor>& rows, const at::Tensor& sum);

@@ -26,7 +26,8 @@ struct CrossEntropyTerms {
 struct CrossEntropyKernels {
   /// The sum of the terms of all pixels that count, a float64 scalar, in an order that does not
   /// depend on the number of threads. `logits` is batch x classes x space, `labels` batch x space:
-  /// views of any strides, labels that count in [0, classes).
+  /// views of any strides, labels that count in [0, classes). On devices, others do not count: the
+  /// host has not seen them yet (label_sum.h).
   at::Tensor (*cross_entropy_sum)(const CrossEntropyTerms& terms, const at::Tensor& logits,
                                   const at::Tensor& labels);
   /// Stores the gradient of factor * cross_entropy_sum(), zeros where a pixel does not count; the
@@ -37,6 +38,7 @@ struct CrossEntropyKernels {
 
   static const CrossEntropyKernels kCpu;
   static const CrossEntropyKernels kAten;
+  static const CrossEntropyKernels* const kCuda;
 };
 inline constexpr Kernel<&CrossEntropyKernels::cross_entropy_sum> cross_entropy_sum;
 inline constexpr Kernel<&CrossEntropyKernels::cross_entropy_gradient> cross_entropy_gradient;

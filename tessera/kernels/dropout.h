@@ -19,6 +19,9 @@ struct Fate {
 
 struct DropoutMask {
   RandomKey key;
+  /// int64 scalar beside the images: the state of the key, which is then read when the kernel runs.
+  /// Undefined: `key` is the one.
+  at::Tensor state = {};
   double probability = 0;  // of being dropped
   /// The index of an element's draw: this for the piece's first element, and `strides` along the
   /// axes.
@@ -33,6 +36,7 @@ struct DropoutKernels {
 
   static const DropoutKernels kCpu;
   static const DropoutKernels kAten;
+  static const DropoutKernels* const kCuda;
 };
 inline constexpr Kernel<&DropoutKernels::apply_dropout> apply_dropout;
 

@@ -24,6 +24,12 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
   TESSERA_CHECK(transport->rank() == program_.rank && transport->size() == program_.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
+  if (!device_.place().is_cpu()) {
+    const auto options = at::TensorOptions(device_.place()).dtype(at::kLong);
+    illegal_labels_ = at::zeros({std::ssize(graph.nodes())}, options);
+    keys_ = at::zeros({std::ssize(graph.nodes())}, options);
+    keys_on_host_ = device_.on_host({std::ssize(graph.nodes())}, at::kLong);
+  }
   settle_vector_math();
   records_ = can_be_recorded();
   parameters_->make_buckets(program_);
@@ -45,11 +51,24 @@ void Executor::run(const StepContext& context) {
   if (other_step || other_block) show_gradients();
   device_.reset_peak();
   const int64_t live_before = device_.live_bytes();
+  if (illegal_labels_.defined()) illegal_labels_.zero_();
+  draw_keys();
   execute_all(begin_recorded(), context.trace);
   context_ = nullptr;
   if (DeviceQueue* queue = device_.queue(Stream::kCompute)) queue->drain();
+  refuse_labels();
   memory_.peak_workspace_bytes =
       std::max(memory_.peak_workspace_bytes, device_.peak_bytes() - live_before);
+}
+
+/// Of all nodes at once, so that what is recorded finds them where it has found the last step's.
+void Executor::draw_keys() {
+  if (!keys_.defined()) return;
+  auto keys = keys_on_host_.accessor<int64_t, 1>();
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id)
+    keys[id] = static_cast<int64_t>(
+        random_key(context_->seed, graph_.node(id).name, context_->step).state());
+  keys_.copy_(keys_on_host_, /*non_blocking=*/true);
 }
 
 void Executor::execute(const Instruction& instruction) {
@@ -84,6 +103,17 @@ void Executor::execute_on_timer(TraceRecorder* trace, DeviceTimer* timer) {
   };
   for (size_t i = 0; i < watched.size(); ++i)
     trace->record(*watched[i], time(2 * i + 1), time(2 * i + 2));
+}
+
+/// Kernels of a device leave labels that are not legal behind, and a loss that is NaN, so that no
+/// rank has updated anything.
+void Executor::refuse_labels() const {
+  if (!illegal_labels_.defined()) return;
+  const at::Tensor labels = illegal_labels_.cpu();
+  for (const Node& node : graph_.nodes()) {
+    const int64_t label = labels.data_ptr<int64_t>()[&node - graph_.nodes().data()];
+    node.op->refuse_label(label, node.name, node.types);
+  }
 }
 
 double Executor::loss() const {

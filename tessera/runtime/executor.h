@@ -81,6 +81,7 @@ class Executor {
   const MemoryCounters& memory() const { return memory_; }
 
  private:
+  void draw_keys();
   void execute_all(size_t begin, TraceRecorder* trace);
   void execute_on_timer(TraceRecorder* trace, DeviceTimer* timer);
   void execute(const Instruction& instruction);
@@ -104,6 +105,7 @@ class Executor {
   void execute(const Update& update);
   void execute(const Enter& enter);
 
+  void refuse_labels() const;
   void run_kernel(const Run& run, KernelArgs* args);
   void run_on_rows(const Run& run, const Node& node);
   KernelArgs kernel_args(const Run& run, const Node& node) const;
@@ -140,9 +142,12 @@ class Executor {
 
   MemoryAccount account_;  // before the tensors that are booked on it
   const ArenaLayout layout_;
-  at::Tensor block_;                           // of the arena, to which `placed_` are bound
-  std::vector<at::Tensor> placed_;             // by BufferId; where each lies in the block
-  std::vector<at::Tensor> tensors_;            // by BufferId; undefined while not allocated
+  at::Tensor block_;                 // of the arena, to which `placed_` are bound
+  std::vector<at::Tensor> placed_;   // by BufferId; where each lies in the block
+  std::vector<at::Tensor> tensors_;  // by BufferId; undefined while not allocated
+  // By NodeId, on the device; undefined where the host computes.
+  at::Tensor illegal_labels_, keys_;
+  at::Tensor keys_on_host_;
   std::map<const Load*, at::Tensor> on_host_;  // boxes of inputs, where the device is another
   std::map<int, Outstanding> transfers_;       // by channel; after the tensors that they name
   std::map<int, std::unique_ptr<AllReduce>> reductions_;

@@ -71,6 +71,9 @@ KernelArgs Executor::kernel_args(const Run& run, const Node& node) const {
   args.seed = context_->seed;
   args.step = context_->step;
   args.out_box = run.box;
+  if (keys_.defined()) args.key = keys_[run.node];
+  if (illegal_labels_.defined() && run.phase == Phase::kPieceStatistics)
+    args.illegal_label = illegal_labels_[run.node];
   args.inputs.resize(node.inputs.size());
   args.grad_inputs.resize(node.inputs.size());
   for (const Argument& argument : run.arguments) {

@@ -15,9 +15,8 @@ struct Words {
 
 at::Scalar as_signed(uint64_t word) { return static_cast<int64_t>(word); }
 
-Words operator+(const Words& a, uint64_t b) { return {a.bits + as_signed(b)}; }
+Words operator+(const Words& a, const Words& b) { return {a.bits + b.bits}; }
 Words operator*(const Words& a, uint64_t b) { return {a.bits * as_signed(b)}; }
-Words operator^(const Words& a, uint64_t b) { return {at::bitwise_xor(a.bits, as_signed(b))}; }
 Words operator^(const Words& a, const Words& b) { return {at::bitwise_xor(a.bits, b.bits)}; }
 /// The shift repeats the sign, which the mask takes away.
 Words operator>>(const Words& a, int places) {
@@ -39,6 +38,11 @@ at::Tensor draw_indices(const DropoutMask& mask, const at::Tensor& beside) {
   return index;
 }
 
+Words state_of(const DropoutMask& mask, const at::Tensor& beside) {
+  if (mask.state.defined()) return {mask.state};
+  return {at::full({}, as_signed(mask.key.state()), beside.options().dtype(at::kLong))};
+}
+
 }  // namespace
 
 namespace aten {
@@ -46,7 +50,8 @@ namespace aten {
 void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& dropped,
                    const at::Tensor& from, const at::Tensor& to) {
   // RandomKey::uniform() is the upper 53 bits of a draw times 2^-53.
-  const Words draws = mask.key.bits_at(Words{draw_indices(mask, from)}) >> 11;
+  const Words draws =
+      RandomKey::bits_at(state_of(mask, from), Words{draw_indices(mask, from)}) >> 11;
   const at::Tensor stays =
       draws.bits.ge(static_cast<int64_t>(std::ceil(mask.probability * 0x1p53)));
   const auto by_fate = [&](double if_kept, double if_dropped) {

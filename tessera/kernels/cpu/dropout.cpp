@@ -10,6 +10,9 @@ namespace cpu {
 
 void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& dropped,
                    const at::Tensor& from, const at::Tensor& to) {
+  const RandomKey key = mask.state.defined()
+                            ? RandomKey::of_state(static_cast<uint64_t>(mask.state.item<int64_t>()))
+                            : mask.key;
   AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "dropout", [&] {
     const scalar_t factors[] = {static_cast<scalar_t>(dropped.factor),
                                 static_cast<scalar_t>(kept.factor)};
@@ -25,7 +28,7 @@ void apply_dropout(const DropoutMask& mask, const Fate& kept, const Fate& droppe
       const int64_t row_index = mask.first_index + row_offset(row, mask.strides);
       for (int64_t i = 0; i < row_size; ++i) {
         const auto index = static_cast<uint64_t>(row_index + i * mask.strides.back());
-        const bool stays = mask.key.uniform(index) >= mask.probability;
+        const bool stays = key.uniform(index) >= mask.probability;
         // An index instead of a branch, which would be mispredicted.
         y[i * target_stride] = x[i * source_stride] * factors[stays] + offsets[stays];
       }

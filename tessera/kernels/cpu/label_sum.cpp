@@ -1,19 +1,26 @@
 #include "tessera/kernels/label_sum.h"
 
+#include <limits>
+#include <optional>
+
 #include "tessera/kernels/cpu/rows.h"
 
 namespace tessera {
+namespace {
 
-namespace cpu {
+struct LabelsFound {
+  double sum = 0;
+  std::optional<int64_t> illegal = {};  // the first, if there is any; the sum is then of no use
+};
 
-LabelSum sum_over_labels(const at::Tensor& labels, int64_t num_labels, int64_t ignore_index,
-                         const std::vector<double>& weights) {
+LabelsFound find_labels(const at::Tensor& labels, int64_t num_labels, int64_t ignore_index,
+                        const std::vector<double>& weights) {
   if (labels.numel() == 0) return {};
   const int64_t *data = labels.data_ptr<int64_t>(), stride = labels.strides().back();
-  std::vector<LabelSum> rows(num_rows(labels.sizes()));
+  std::vector<LabelsFound> rows(num_rows(labels.sizes()));
   parallel_rows(labels.sizes(), [&](int64_t row, const RowIndex& index) {
     const int64_t* label = data + row_offset(index, labels.strides());
-    LabelSum found;
+    LabelsFound found;
     for (int64_t p = 0; p < labels.sizes().back(); ++p, label += stride) {
       if (*label == ignore_index) continue;
       if (*label < 0 || *label >= num_labels) {
@@ -24,12 +31,24 @@ LabelSum sum_over_labels(const at::Tensor& labels, int64_t num_labels, int64_t i
     }
     rows[row] = found;
   });
-  LabelSum all;
-  for (const LabelSum& row : rows) {
+  LabelsFound all;
+  for (const LabelsFound& row : rows) {
     if (row.illegal) return row;
     all.sum += row.sum;
   }
   return all;
+}
+
+}  // namespace
+
+namespace cpu {
+
+void sum_over_labels(const at::Tensor& labels, int64_t num_labels, int64_t ignore_index,
+                     const std::vector<double>& weights, const at::Tensor& sum,
+                     const at::Tensor& illegal) {
+  const LabelsFound found = find_labels(labels, num_labels, ignore_index, weights);
+  sum.fill_(found.illegal ? std::numeric_limits<double>::quiet_NaN() : found.sum);
+  if (found.illegal) illegal.fill_(*found.illegal);
 }
 
 }  // namespace cpu

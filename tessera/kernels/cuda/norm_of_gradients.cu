@@ -1,21 +1,9 @@
 #include "tessera/kernels/cuda/norm_of_gradients.h"
 
+#include "tessera/kernels/cuda/sum_over_block.cuh"
+
 namespace tessera::cuda {
 namespace {
-
-constexpr int kThreads = 256;
-
-/// The sum over the block's threads, in a fixed order; all threads get it.
-__device__ double sum_over_block(double mine) {
-  __shared__ double sums[kThreads];
-  sums[threadIdx.x] = mine;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    __syncthreads();
-  }
-  return sums[0];
-}
 
 /// One part for each block. Numbers are read one by one, since runs begin anywhere.
 template <class T>
@@ -32,12 +20,6 @@ __global__ void __launch_bounds__(kThreads)
   }
   sum = sum_over_block(sum);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
-}
-
-__device__ double sum_of(const double* numbers, int64_t count) {
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < count; i += kThreads) sum += numbers[i];
-  return sum_over_block(sum);
 }
 
 __global__ void __launch_bounds__(kThreads)

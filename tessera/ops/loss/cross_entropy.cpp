@@ -24,12 +24,14 @@ class CrossEntropy : public PixelLoss {
     return with_weight(text);
   }
 
+  /// The CPU's loops read wide numbers alone.
+  bool takes_narrow(Phase, at::DeviceType device) const override { return device != at::kCPU; }
   Statistics forward_statistics(const NodeTypes&) const override { return {1, 1}; }
 
   bool statistics_read(int input) const override { return input == 1; }
   /// The piece's part of the denominator.
   void piece_statistics(KernelArgs& args) const override {
-    args.piece_statistics.fill_(sum_over_labels(args, options_.class_weights));
+    args.piece_statistics.copy_(sum_over_labels(args, options_.class_weights));
   }
 
   void forward(KernelArgs& args) const override {

@@ -37,10 +37,11 @@ class Dice : public PixelLoss {
   void piece_statistics(KernelArgs& args) const override {
     args.piece_statistics.zero_();
     if (args.out_box.empty()) return;
-    if (has_labels(*args.types)) sum_over_labels(args);  // checks them
+    // NaN where a label is not legal, else 0: nobody takes a step with such labels.
+    if (has_labels(*args.types)) args.piece_statistics.copy_(sum_over_labels(args) * 0);
     const at::Tensor overlaps = dice_overlaps(terms(), operands(args));
     of_piece(args.piece_statistics, kOverlapSize, args)
-        .copy_(per_sample() ? overlaps : overlaps.sum(0, /*keepdim=*/true));
+        .add_(per_sample() ? overlaps : overlaps.sum(0, /*keepdim=*/true));
   }
 
   /// Leaves the loss, and what the gradient by a probability p of each group consists of:

@@ -4,7 +4,7 @@ namespace tessera {
 
 /// How many of the piece's pixels count.
 void MeanLoss::piece_statistics(KernelArgs& args) const {
-  args.piece_statistics.fill_(sum_over_labels(args));
+  args.piece_statistics.copy_(sum_over_labels(args));
 }
 
 at::Tensor MeanLoss::factor(const KernelArgs& args) const {

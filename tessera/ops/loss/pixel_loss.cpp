@@ -52,16 +52,24 @@ LossOperands PixelLoss::operands(const KernelArgs& args) const {
           args.inputs[1].view(needed(1, args.out_box, *args.types)), ignore_index_};
 }
 
-double PixelLoss::sum_over_labels(const KernelArgs& args,
-                                  const std::vector<double>& weights) const {
-  if (args.out_box.empty()) return 0;
-  const int64_t legal = num_labels(args.types->inputs[0].channels());
-  const LabelSum found =
-      tessera::sum_over_labels(args.inputs[1].view(args.out_box), legal, ignore_index_, weights);
-  if (found.illegal)
-    throw_error<InvalidInput>("[{} {}] label {} is not in [0, {}) and is not the ignored label {}",
-                              kind(), *args.name, *found.illegal, legal, ignore_index_);
-  return found.sum;
+at::Tensor PixelLoss::sum_over_labels(const KernelArgs& args,
+                                      const std::vector<double>& weights) const {
+  const at::Tensor sum = at::zeros({}, args.piece_statistics.options());
+  if (args.out_box.empty()) return sum;
+  const at::Tensor labels = args.inputs[1].view(args.out_box);
+  const bool is_kept = args.illegal_label.defined();
+  const at::Tensor illegal = is_kept ? args.illegal_label : at::zeros({}, labels.options());
+  tessera::sum_over_labels(labels, num_labels(args.types->inputs[0].channels()), ignore_index_,
+                           weights, sum, illegal);
+  if (!is_kept) refuse_label(illegal.item<int64_t>(), *args.name, *args.types);
+  return sum;
+}
+
+void PixelLoss::refuse_label(int64_t label, const std::string& name, const NodeTypes& types) const {
+  if (label == 0) return;
+  throw_error<InvalidInput>("[{} {}] label {} is not in [0, {}) and is not the ignored label {}",
+                            kind(), name, label, num_labels(types.inputs[0].channels()),
+                            ignore_index_);
 }
 
 }  // namespace tessera

@@ -20,6 +20,7 @@ class PixelLoss : public Op {
   bool is_loss() const override { return true; }
   bool differentiable(int input) const override { return input == 0; }
   bool keeps_input(int) const override { return true; }
+  void refuse_label(int64_t label, const std::string& name, const NodeTypes& types) const override;
   double flops(const Box& out, const NodeTypes& types) const override {
     return 4.0 * static_cast<double>(out.volume() * types.inputs[0].channels());
   }
@@ -47,9 +48,10 @@ class PixelLoss : public Op {
 
   /// The piece's part of prediction and target; it is not empty.
   LossOperands operands(const KernelArgs& args) const;
-  /// The sum of the piece's labels that count, each with its weight; no weights: all 1. Throws
-  /// InvalidInput for a label that is not legal.
-  double sum_over_labels(const KernelArgs& args, const std::vector<double>& weights = {}) const;
+  /// The sum of the piece's labels that count, each with its weight; no weights: all 1. A float64
+  /// scalar, NaN where a label is not legal, which then is an InvalidInput: at once, unless
+  /// args.illegal_label keeps it for later.
+  at::Tensor sum_over_labels(const KernelArgs& args, const std::vector<double>& weights = {}) const;
 
  private:
   double weight_;

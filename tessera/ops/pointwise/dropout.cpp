@@ -57,7 +57,6 @@ class Dropout : public Op {
   }
   Box needed(int, const Box& out, const NodeTypes&) const override { return out; }
   bool cheap_to_recompute() const override { return true; }
-  bool depends_on_step() const override { return true; }
 
   void forward(KernelArgs& args) const override {
     apply_mask(args, args.inputs[0].view(args.out_box), args.output.view(args.out_box), kept_,
@@ -72,7 +71,7 @@ class Dropout : public Op {
 
   at::Tensor reference(const ReferenceArgs& args) const override {
     const at::Tensor& x = args.inputs[0];
-    const RandomKey key = mask_key(args.seed, *args.name, args.step);
+    const RandomKey key = random_key(args.seed, *args.name, args.step);
     Shape shape = x.sizes().vec();
     std::fill(shape.begin() + num_drawn_axes(x.dim()), shape.end(), 1);
     const at::Tensor factor = at::empty(shape, at::kDouble), offset = at::empty(shape, at::kDouble);
@@ -98,10 +97,6 @@ class Dropout : public Op {
   }
 
  private:
-  static RandomKey mask_key(uint64_t seed, const std::string& name, int64_t step) {
-    return RandomKey(seed).with(name).with(static_cast<uint64_t>(step));
-  }
-
   /// Along the first axes every position has a draw of its own.
   int64_t num_drawn_axes(int64_t num_axes) const {
     constexpr int64_t kDrawn[] = {5, 2, 1, 0};
@@ -122,8 +117,8 @@ class Dropout : public Op {
   void apply_mask(const KernelArgs& args, const at::Tensor& from, const at::Tensor& to,
                   const Fate& kept, const Fate& dropped) const {
     const Box& box = args.out_box;
-    DropoutMask mask{mask_key(args.seed, *args.name, args.step), options_.probability, 0,
-                     draw_strides(args.types->output.shape())};
+    DropoutMask mask{random_key(args.seed, *args.name, args.step), args.key, options_.probability,
+                     0, draw_strides(args.types->output.shape())};
     for (int axis = 0; axis < box.num_axes(); ++axis)
       mask.first_index += box[axis].begin * mask.strides[axis];
     apply_dropout(mask, kept, dropped, from, to);

@@ -3,10 +3,15 @@
 
 #include "tests/unit/kernels/tables.h"
 
+#include <cmath>
+#include <utility>
+
 #include "tessera/kernels/channel_reduction.h"
 #include "tessera/kernels/classes.h"
+#include "tessera/kernels/cross_entropy.h"
 #include "tessera/kernels/dense_tiles.h"
 #include "tessera/kernels/dropout.h"
+#include "tessera/kernels/label_sum.h"
 #include "tessera/kernels/pick_labels.h"
 #include "tessera/kernels/prelu.h"
 #include "tessera/kernels/softmax.h"
@@ -58,6 +63,7 @@ TEST(AtenKernels, Softmax) {
 DropoutMask draw_mask(Draw& draw, const Shape& shape) {
   const double probabilities[] = {0, 0.25, 0.5, 1.0 / 3, 0.999, 1};
   DropoutMask mask{RandomKey(static_cast<uint64_t>(draw.between(0, 1 << 30))).with("mask"),
+                   {},
                    probabilities[draw.between(0, 5)],
                    draw.between(0, int64_t{1} << 40),
                    {}};
@@ -81,6 +87,72 @@ TEST(AtenKernels, Dropout) {
     DropoutKernels::kAten.apply_dropout(mask, kept, dropped, x, y);
     DropoutKernels::kCpu.apply_dropout(mask, kept, dropped, x, right);
     expect_same(y, right);
+    // The state in a tensor is the one that is taken.
+    DropoutMask other = mask;
+    other.key = RandomKey(7);
+    other.state = at::full({}, static_cast<int64_t>(mask.key.state()), at::kLong);
+    for (const DropoutKernels& table : {DropoutKernels::kAten, DropoutKernels::kCpu}) {
+      y.view().zero_();
+      table.apply_dropout(other, kept, dropped, x, y);
+      expect_same(y, right);
+    }
+  });
+}
+
+TEST(AtenKernels, LabelSums) {
+  for_many_draws(100, {at::kDouble}, [](Draw& draw, at::ScalarType, int64_t num_spatial) {
+    Shape shape = draw_image(draw, num_spatial, 9);
+    const int64_t classes = shape[1], odd = draw.between(0, 3);
+    shape.erase(shape.begin() + 1);
+    at::Tensor labels = draw.labels(shape, classes);
+    labels.masked_fill_(draw.uniform(shape, 0, 1) < 0.2, 255);
+    if (odd == 0) labels.flatten()[draw.between(0, labels.numel() - 1)] = classes;
+    if (odd == 1) labels.flatten()[draw.between(0, labels.numel() - 1)] = -5;
+    labels = strided_copy(draw, labels);
+    std::vector<double> weights;
+    for (int64_t k = 0; k < classes && odd != 2; ++k)
+      weights.push_back(static_cast<double>(draw.between(0, 8)) / 4);
+    const auto numbers = [&](const LabelSumKernels& table) {
+      const at::Tensor sum = at::full({}, -1, at::kDouble), illegal = at::full({}, 77, at::kLong);
+      table.sum_over_labels(labels, classes, 255, weights, sum, illegal);
+      return std::pair(sum.item<double>(), illegal.item<int64_t>());
+    };
+    const auto [sum, illegal] = numbers(LabelSumKernels::kAten);
+    const auto [right_sum, right_illegal] = numbers(LabelSumKernels::kCpu);
+    EXPECT_EQ(illegal, odd == 0 ? classes : odd == 1 ? -5 : 77);
+    EXPECT_EQ(right_illegal, illegal);
+    EXPECT_EQ(std::isnan(right_sum), odd < 2);
+    if (odd < 2)
+      EXPECT_TRUE(std::isnan(sum));
+    else
+      EXPECT_EQ(sum, right_sum);
+  });
+}
+
+TEST(AtenKernels, LabelsThatAreNotLegalDoNotCount) {
+  for_many_draws(40, kWideTypes, [](Draw& draw, at::ScalarType type, int64_t num_spatial) {
+    const Shape shape = draw_image(draw, num_spatial);
+    Shape pixels = shape;
+    pixels.erase(pixels.begin() + 1);
+    const at::Tensor legal = draw.labels(pixels, shape[1]);
+    const at::Tensor odd = draw.uniform(pixels, 0, 1) < 0.3;
+    const at::Tensor x = any_numbers(draw, shape, type);
+    const CrossEntropyTerms terms{.label_smoothing = 0.1 * static_cast<double>(draw.between(0, 1)),
+                                  .ignore_index = -100};
+    const auto results = [&](int64_t instead) {
+      const at::Tensor labels = strided_copy(draw, legal.masked_fill(odd, instead));
+      const Target gradient(draw, shape, type);
+      CrossEntropyKernels::kAten.cross_entropy_gradient(terms, at::full({}, 2.0, at::kDouble), x,
+                                                        labels, gradient);
+      return std::pair(CrossEntropyKernels::kAten.cross_entropy_sum(terms, x, labels),
+                       gradient.view().clone());
+    };
+    const auto [right_sum, right_gradient] = results(-100);
+    for (const int64_t label : {int64_t{-1}, shape[1], int64_t{1} << 40}) {
+      const auto [sum, gradient] = results(label);
+      expect_near(sum, right_sum, rounding_of(type));
+      expect_same(gradient, right_gradient);
+    }
   });
 }
 

@@ -106,8 +106,8 @@ std::vector<std::string> device_code(const std::string& root) {
          has_any(line, {"#include \"tessera/kernels/cpu/", "#include \"tessera/kernels/cuda/"}));
     const bool is_loop =
         (room == "ops" || by_library) && has_any(line, {"data_ptr", "parallel_for", "AT_DISPATCH"});
-    // These give numbers to the host by their contracts: an error, a metric.
-    const bool may_wait = has_any(file, {"/confusion.cpp", "/label_sum.cpp"});
+    // It gives numbers to the host by its contract: an error, a metric.
+    const bool may_wait = has_any(file, {"/confusion.cpp"});
     const bool waits = by_library && !may_wait && has_any(line, {".item", "accessor", ".cpu()"});
     return names_device || is_loop || waits ? fmt::format("{}: {}", file, line) : std::string();
   });

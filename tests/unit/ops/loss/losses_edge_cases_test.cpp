@@ -117,6 +117,42 @@ TEST(Losses, WrongLabelsAreNamed) {
   EXPECT_THROW(binary.run(), InvalidInput);
 }
 
+// A device's labels are refused at the end of the step: until then, the loss is no number.
+TEST(Losses, WrongLabelsCanWait) {
+  for (const AddLoss& add : losses_on_labels()) {
+    LossCase loss({2, 3, 5}, Element::kIndex, add);
+    const Node& node = loss.node();
+    const int64_t size = node.op->forward_statistics(node.types).per_piece;
+    KernelArgs args;
+    args.name = &node.name;
+    args.types = &node.types;
+    args.out_box = Box::whole({2, 5});
+    args.illegal_label = at::zeros({}, at::kLong);
+    args.piece_statistics = at::empty({size}, at::kDouble);
+    const auto look = [&] {
+      args.inputs = {{loss.prediction, Box::whole({2, 3, 5})}, {loss.target, args.out_box}};
+      node.op->piece_statistics(args);
+      return args.illegal_label.item<int64_t>();
+    };
+    EXPECT_EQ(look(), 0);
+    EXPECT_FALSE(args.piece_statistics.isnan().any().item<bool>());
+    EXPECT_NO_THROW(node.op->refuse_label(0, node.name, node.types));
+    loss.target[1][2] = 3;
+    EXPECT_EQ(look(), 3);
+    EXPECT_TRUE(args.piece_statistics.isnan().all().item<bool>()) << node.op->kind();
+    loss.target[1][2] = 0;
+    EXPECT_EQ(look(), 3) << "what another piece has found stays";
+    try {
+      node.op->refuse_label(3, node.name, node.types);
+      ADD_FAILURE() << node.op->kind() << " took label 3";
+    } catch (const InvalidInput& error) {
+      EXPECT_EQ(error.what(), fmt::format("[{} loss] label 3 is not in [0, 3) and is not the "
+                                          "ignored label -100",
+                                          node.op->kind()));
+    }
+  }
+}
+
 TEST(Losses, SettingsSayWhatIsNotUsual) {
   const auto settings = [](Element element, const AddLoss& add) {
     return LossCase({2, 3, 5}, element, add).node().op->settings();

@@ -194,6 +194,30 @@ TEST_F(PointwiseRules, DropoutMaskIsOfNameStepAndSeed) {
 }
 
 /// The mask has one draw for each unit, and units differ.
+// One recording of a step serves all steps: the key comes from memory.
+TEST_F(PointwiseRules, DropoutReadsItsKey) {
+  dropout(graph, image({2, 3, 5, 7}), "drop", {.probability = 0.5});
+  const Node& node = graph.nodes().back();
+  const Box whole = Box::whole(node.types.output.shape());
+  KernelArgs args;
+  args.name = &node.name;
+  args.types = &node.types;
+  args.seed = 5;
+  args.out_box = whole;
+  args.inputs = {{at::ones(whole.shape(), at::kDouble), whole}};
+  const auto mask = [&] {
+    args.output = {at::zeros(whole.shape(), at::kDouble), whole};
+    node.op->forward(args);
+    return args.output.tensor;
+  };
+  args.step = 9;
+  const at::Tensor of_step_9 = mask();
+  args.step = 2;
+  EXPECT_FALSE(mask().equal(of_step_9));
+  args.key = at::full({}, static_cast<int64_t>(random_key(5, "drop", 9).state()), at::kLong);
+  EXPECT_TRUE(mask().equal(of_step_9));
+}
+
 TEST_F(PointwiseRules, DropoutDropsWholeUnits) {
   using Unit = DropoutOptions::Unit;
   const auto mask = [&](Unit unit) {
