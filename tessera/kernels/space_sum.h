@@ -15,6 +15,7 @@ struct SpaceSumKernels {
 
   static const SpaceSumKernels kCpu;
   static const SpaceSumKernels kAten;
+  static const SpaceSumKernels* const kCuda;
 };
 inline constexpr Kernel<&SpaceSumKernels::sum_space> sum_space;
 
