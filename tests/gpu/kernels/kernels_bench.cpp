@@ -139,6 +139,15 @@ void measure_pool(const MaxPoolKernels& table, const std::string& place, InTurn&
           [&] { table.pool_maxima_gradient(piece, small.next(), choices, images.next()); });
 }
 
+/// What a loaded image goes through on its way into a network's buffer.
+void measure_load(const PackKernels& table, const std::string& place) {
+  const std::vector<int64_t> shape{1, 3, 1024, 1024};
+  InTurn images(shape, at::kFloat);
+  const at::Tensor loaded = images.next().contiguous();
+  measure("load" + place + ",float32,1x3x1024x1024", 2 * images.bytes(),
+          [&] { table.move_boxes(BoxStore::kReplace, {loaded}, {images.next()}); });
+}
+
 void measure_shape(at::IntArrayRef shape, at::ScalarType type) {
   std::string place = type == at::kFloat ? ",float32," : ",bf16,";
   for (const int64_t size : shape) place += (place.back() == ',' ? "" : "x") + std::to_string(size);
@@ -168,5 +177,7 @@ int main() {
   for (const std::vector<int64_t>& shape : shapes)
     for (const at::ScalarType type : {at::kBFloat16, at::kFloat})
       tessera::measure_shape(shape, type);
+  tessera::measure_load(*tessera::PackKernels::kCuda, ",own");
+  tessera::measure_load(tessera::PackKernels::kAten, ",aten");
   return 0;
 }
