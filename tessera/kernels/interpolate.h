@@ -21,6 +21,7 @@ using PieceSources = std::array<AxisSources, 3>;
 
 struct InterpolateKernels {
   /// Tensors are views N x C x space with any strides, of float32 or float64; none is empty.
+  /// But for kCpu they may be bf16.
   void (*interpolate_piece)(const PieceSources& sources, const at::Tensor& x, const at::Tensor& y);
   /// Stores all of grad_x.
   void (*interpolate_piece_adjoint)(const PieceSources& sources, const at::Tensor& grad_y,
@@ -28,6 +29,7 @@ struct InterpolateKernels {
 
   static const InterpolateKernels kCpu;
   static const InterpolateKernels kAten;
+  static const InterpolateKernels* const kCuda;
 };
 inline constexpr Kernel<&InterpolateKernels::interpolate_piece> interpolate_piece;
 inline constexpr Kernel<&InterpolateKernels::interpolate_piece_adjoint> interpolate_piece_adjoint;

@@ -48,8 +48,10 @@ using PoolPiece = std::array<PoolAxis, 3>;
 
 struct MaxPoolKernels {
   /// The first of equal values wins, and a NaN always does: PyTorch's rules. `choices`, bytes or
-  /// int32, gets the index of the chosen tap for each output of the piece in row-major order; bytes
-  /// do for windows of up to 255 taps.
+  /// int32, gets the index of the chosen tap for each output of the piece; bytes do for windows of
+  /// up to 255 taps. They are in the row-major order of the outputs, and kCuda's in that of
+  /// samples, pixels and channels, so that they lie as images do on a GPU: what kCuda has chosen
+  /// kCuda alone can read.
   void (*pool_maxima)(const PoolPiece& piece, const at::Tensor& x, const at::Tensor& y,
                       const at::Tensor& choices);
   /// Stores the gradient of all of x.
@@ -58,6 +60,7 @@ struct MaxPoolKernels {
 
   static const MaxPoolKernels kCpu;
   static const MaxPoolKernels kAten;
+  static const MaxPoolKernels* const kCuda;
 };
 inline constexpr Kernel<&MaxPoolKernels::pool_maxima> pool_maxima;
 inline constexpr Kernel<&MaxPoolKernels::pool_maxima_gradient> pool_maxima_gradient;
@@ -76,6 +79,7 @@ struct AveragePoolKernels {
 
   static const AveragePoolKernels kCpu;
   static const AveragePoolKernels kAten;
+  static const AveragePoolKernels* const kCuda;
 };
 inline constexpr Kernel<&AveragePoolKernels::pool_averages> pool_averages;
 inline constexpr Kernel<&AveragePoolKernels::pool_averages_gradient> pool_averages_gradient;

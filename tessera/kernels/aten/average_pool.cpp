@@ -40,7 +40,7 @@ namespace aten {
 void pool_averages(const PoolPiece& piece, const PoolDivisor& divisor, const at::Tensor& x,
                    const at::Tensor& y) {
   const at::Tensor in = as_volume(x), out = as_volume(y);
-  const at::Tensor sums = at::zeros(out.sizes(), out.options());
+  const at::Tensor sums = zeros_of_sums(out);
   for (const TapSlice& tap : tap_slices(piece, input_box(piece)))
     tap.outputs_of(sums).add_(tap.inputs_of(in));
   out.copy_(divided(sums, piece, divisor));
@@ -48,10 +48,11 @@ void pool_averages(const PoolPiece& piece, const PoolDivisor& divisor, const at:
 
 void pool_averages_gradient(const PoolPiece& piece, const PoolDivisor& divisor,
                             const at::Tensor& grad_y, const at::Tensor& grad_x) {
-  const at::Tensor shares = divided(as_volume(grad_y), piece, divisor), dx = as_volume(grad_x);
-  dx.zero_();
+  const at::Tensor dx = as_volume(grad_x), sums = zeros_of_sums(dx);
+  const at::Tensor shares = divided(as_volume(grad_y).to(sums.scalar_type()), piece, divisor);
   for (const TapSlice& tap : tap_slices(piece, input_box(piece)) | std::views::reverse)
-    tap.inputs_of(dx).add_(tap.outputs_of(shares));
+    tap.inputs_of(sums).add_(tap.outputs_of(shares));
+  dx.copy_(sums);
 }
 
 }  // namespace aten

@@ -78,6 +78,11 @@ at::Tensor sum_reads(const at::Tensor& image, int64_t axis, const Reads& reads) 
   return sums;
 }
 
+/// Narrow numbers would round each addition.
+at::Tensor for_sums(const at::Tensor& image) {
+  return image.scalar_type() == at::kBFloat16 ? image.to(at::kFloat) : image;
+}
+
 /// The sources along axis `axis` of an image.
 const AxisSources& sources_along(const PieceSources& sources, int64_t axis,
                                  const at::Tensor& image) {
@@ -89,7 +94,7 @@ const AxisSources& sources_along(const PieceSources& sources, int64_t axis,
 namespace aten {
 
 void interpolate_piece(const PieceSources& sources, const at::Tensor& x, const at::Tensor& y) {
-  at::Tensor image = x;
+  at::Tensor image = for_sums(x);
   for (int64_t axis = 2; axis < x.dim(); ++axis)
     image = sum_reads(image, axis, reads_of_outputs(sources_along(sources, axis, x)));
   y.copy_(image);
@@ -97,7 +102,7 @@ void interpolate_piece(const PieceSources& sources, const at::Tensor& x, const a
 
 void interpolate_piece_adjoint(const PieceSources& sources, const at::Tensor& grad_y,
                                const at::Tensor& grad_x) {
-  at::Tensor image = grad_y;
+  at::Tensor image = for_sums(grad_y);
   for (int64_t axis = 2; axis < grad_y.dim(); ++axis)
     image = sum_reads(image, axis,
                       reads_of_inputs(sources_along(sources, axis, grad_y), grad_x.size(axis)));

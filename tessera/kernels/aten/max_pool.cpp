@@ -34,9 +34,11 @@ void pool_maxima_gradient(const PoolPiece& piece, const at::Tensor& grad_y,
                           const at::Tensor& choices, const at::Tensor& grad_x) {
   const at::Tensor dy = as_volume(grad_y), dx = as_volume(grad_x);
   const at::Tensor choice = choices.view(dy.sizes());
-  dx.zero_();
+  const at::Tensor sums = zeros_of_sums(dx);
   for (const TapSlice& tap : tap_slices(piece, input_box(piece)) | std::views::reverse)
-    tap.inputs_of(dx).add_(tap.outputs_of(dy).masked_fill(tap.outputs_of(choice) != tap.index, 0));
+    tap.inputs_of(sums).add_(
+        tap.outputs_of(dy).masked_fill(tap.outputs_of(choice) != tap.index, 0));
+  dx.copy_(sums);
 }
 
 }  // namespace aten

@@ -71,6 +71,12 @@ inline std::array<Range, 3> input_box(const PoolPiece& piece) {
   return {piece[0].in, piece[1].in, piece[2].in};
 }
 
+/// Of an image that gets sums over windows; narrow numbers would round each addition.
+inline at::Tensor zeros_of_sums(const at::Tensor& image) {
+  const at::ScalarType type = image.scalar_type();
+  return at::zeros(image.sizes(), image.options().dtype(type == at::kBFloat16 ? at::kFloat : type));
+}
+
 /// Stores the maxima of windows in `best`, and gives for each the index of the chosen tap; int32.
 at::Tensor choose_taps(const PoolPiece& piece, const at::Tensor& x, at::Tensor best);
 

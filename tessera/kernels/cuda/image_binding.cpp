@@ -57,14 +57,6 @@ bool lies_at_accesses(const at::Tensor& image, int64_t width) {
   return image.size(1) % width == 0;
 }
 
-int access_width(const std::vector<at::Tensor>& images) {
-  const int64_t width = kBytesOfAccess / static_cast<int64_t>(images.front().element_size());
-  const bool is_wide = std::ranges::all_of(images, [&](const at::Tensor& image) {
-    return !image.defined() || lies_at_accesses(image, width);
-  });
-  return is_wide ? static_cast<int>(width) : 1;
-}
-
 void place_axes(const std::vector<Axis>& axes, BoundImages& bound) {
   bound.pixels.num_axes = axes.size() < 2 ? 1 : kPixelAxes;
   const size_t before = kPixelAxes - axes.size();
@@ -83,6 +75,14 @@ std::optional<NumberType> number_type(const at::Tensor& tensor) {
   if (tensor.scalar_type() == at::kFloat) return NumberType::kFloat32;
   if (tensor.scalar_type() == at::kBFloat16) return NumberType::kBFloat16;
   return std::nullopt;
+}
+
+int access_width(const std::vector<at::Tensor>& images) {
+  const int64_t width = kBytesOfAccess / static_cast<int64_t>(images.front().element_size());
+  const bool is_wide = std::ranges::all_of(images, [&](const at::Tensor& image) {
+    return !image.defined() || lies_at_accesses(image, width);
+  });
+  return is_wide ? static_cast<int>(width) : 1;
 }
 
 std::optional<BoundImages> bind_images(const std::vector<at::Tensor>& images, int64_t rows) {

@@ -27,6 +27,10 @@ struct BoundImages {
 /// each is a row. Nothing where a kernel cannot take them: of another type or with other strides.
 std::optional<BoundImages> bind_images(const std::vector<at::Tensor>& images, int64_t rows);
 
+/// How many neighbouring channels, which have stride 1, one access can read or write in each image.
+/// All but the first may be undefined.
+int access_width(const std::vector<at::Tensor>& images);
+
 std::optional<NumberType> number_type(const at::Tensor& tensor);
 
 }  // namespace tessera::cuda

@@ -33,6 +33,7 @@ class AveragePool final : public Op {
   Box needed(int, const Box& out, const NodeTypes& types) const override {
     return geometry_.needed(out, types);
   }
+  bool takes_narrow(Phase, at::DeviceType device) const override { return device != at::kCPU; }
   double flops(const Box& out, const NodeTypes& types) const override {
     return static_cast<double>(out.volume() * (geometry_.kernel_volume(types) + 1));
   }

@@ -24,9 +24,9 @@ class MaxPool final : public Op {
   Saved saved(const Box& out, const NodeTypes& types) const override {
     return {geometry_.kernel_volume(types) <= 255 ? at::kByte : at::kInt, out.volume()};
   }
-  /// Where windows overlap, gradients are added up, and each addition would be rounded.
-  bool takes_narrow(Phase phase, at::DeviceType) const override {
-    return phase != Phase::kInputGradient || !geometry_.windows_overlap();
+  /// Where windows overlap, gradients are added up, and the CPU's loops round each addition.
+  bool takes_narrow(Phase phase, at::DeviceType device) const override {
+    return phase != Phase::kInputGradient || device != at::kCPU || !geometry_.windows_overlap();
   }
   double flops(const Box& out, const NodeTypes& types) const override {
     return static_cast<double>(out.volume() * geometry_.kernel_volume(types));

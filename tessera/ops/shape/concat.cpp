@@ -2,6 +2,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/graph/script.h"
+#include "tessera/kernels/pack.h"
 
 namespace tessera {
 namespace {
@@ -45,18 +46,25 @@ class Concat final : public Op {
   double flops(const Box&, const NodeTypes&) const override { return 0; }
 
   void forward(KernelArgs& args) const override {
+    std::vector<at::Tensor> inputs, parts;
     for (size_t i = 0; i < args.inputs.size(); ++i) {
       const Box from = needed(static_cast<int>(i), args.out_box, *args.types);
-      if (!from.empty()) part_of(i, args.output, args).copy_(args.inputs[i].view(from));
+      if (from.empty()) continue;
+      inputs.push_back(args.inputs[i].view(from));
+      parts.push_back(part_of(i, args.output, args));
     }
+    move_boxes(BoxStore::kReplace, inputs, parts);
   }
 
   void input_gradient(KernelArgs& args) const override {
+    std::vector<at::Tensor> parts, gradients;
     for (size_t i = 0; i < args.grad_inputs.size(); ++i) {
       const at::Tensor& gradient = args.grad_inputs[i].tensor;
-      if (gradient.defined() && gradient.numel() > 0)
-        gradient.copy_(part_of(i, args.grad_output, args));
+      if (!gradient.defined() || gradient.numel() == 0) continue;
+      parts.push_back(part_of(i, args.grad_output, args));
+      gradients.push_back(gradient);
     }
+    move_boxes(BoxStore::kReplace, parts, gradients);
   }
 
   at::Tensor reference(const ReferenceArgs& args) const override {

@@ -80,6 +80,7 @@ class Interpolate final : public Op {
   }
 
   bool cheap_to_recompute() const override { return true; }
+  bool takes_narrow(Phase, at::DeviceType device) const override { return device != at::kCPU; }
 
   double flops(const Box& out, const NodeTypes& types) const override {
     if (is_nearest(options_.mode)) return 0;

@@ -16,6 +16,7 @@
 
 #include "tessera/kernels/norm.h"
 #include "tessera/kernels/pack.h"
+#include "tessera/kernels/pool.h"
 
 namespace tessera {
 namespace {
@@ -117,6 +118,36 @@ void measure_pack(const PackKernels& table, const std::string& place, InTurn& im
   });
 }
 
+/// Windows of 2x2 side by side, or 3x3 ones that overlap. The choices are what is left in the
+/// cache.
+void measure_pool(const MaxPoolKernels& table, const std::string& place, InTurn& images,
+                  int64_t kernel) {
+  const at::Tensor& image = images.next();
+  PoolPiece piece;
+  for (int axis = 1; axis < 3; ++axis) {
+    const int64_t size = image.size(1 + axis);
+    piece[axis] = {kernel, 2, 1, kernel == 3, size, {0, size / 2}, {0, size}};
+  }
+  InTurn small({image.size(0), image.size(1), image.size(2) / 2, image.size(3) / 2},
+               image.scalar_type());
+  const at::Tensor choices = at::zeros({small.next().numel()}, image.options().dtype(at::kByte));
+  const std::string name = kernel == 3 ? "_3x3" : "_2x2";
+  const int64_t bytes = images.bytes() + small.bytes() + choices.numel();
+  measure("pool_maxima" + name + place, bytes,
+          [&] { table.pool_maxima(piece, images.next(), small.next(), choices); });
+  measure("pool_maxima_gradient" + name + place, bytes,
+          [&] { table.pool_maxima_gradient(piece, small.next(), choices, images.next()); });
+}
+
+/// What a loaded image goes through on its way into a network's buffer.
+void measure_load(const PackKernels& table, const std::string& place) {
+  const std::vector<int64_t> shape{1, 3, 1024, 1024};
+  InTurn images(shape, at::kFloat);
+  const at::Tensor loaded = images.next().contiguous();
+  measure("load" + place + ",float32,1x3x1024x1024", 2 * images.bytes(),
+          [&] { table.move_boxes(BoxStore::kReplace, {loaded}, {images.next()}); });
+}
+
 void measure_shape(at::IntArrayRef shape, at::ScalarType type) {
   std::string place = type == at::kFloat ? ",float32," : ",bf16,";
   for (const int64_t size : shape) place += (place.back() == ',' ? "" : "x") + std::to_string(size);
@@ -125,6 +156,10 @@ void measure_shape(at::IntArrayRef shape, at::ScalarType type) {
   measure_norm(NormKernels::kAten, ",aten" + place, norm);
   measure_pack(*PackKernels::kCuda, ",own" + place, norm.x);
   measure_pack(PackKernels::kAten, ",aten" + place, norm.x);
+  for (const int64_t kernel : {2, 3}) {
+    measure_pool(*MaxPoolKernels::kCuda, ",own" + place, norm.x, kernel);
+    measure_pool(MaxPoolKernels::kAten, ",aten" + place, norm.x, kernel);
+  }
 }
 
 }  // namespace
@@ -142,5 +177,7 @@ int main() {
   for (const std::vector<int64_t>& shape : shapes)
     for (const at::ScalarType type : {at::kBFloat16, at::kFloat})
       tessera::measure_shape(shape, type);
+  tessera::measure_load(*tessera::PackKernels::kCuda, ",own");
+  tessera::measure_load(tessera::PackKernels::kAten, ",aten");
   return 0;
 }

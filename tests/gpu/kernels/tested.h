@@ -25,6 +25,12 @@ const Family& tested_table() {
     return Family::kAten;
 }
 
+/// Of families whose loops for the CPU do not take bf16.
+template <class Family>
+const Family& table_for(at::ScalarType type) {
+  return Family::kCuda == nullptr && type == at::kBFloat16 ? Family::kAten : tested_table<Family>();
+}
+
 /// The random choices of a case. A failure names the seed.
 class Random {
  public:
