@@ -15,6 +15,7 @@
 #include "tessera/files/atomic_file.h"
 #include "tessera/files/json.h"
 #include "tessera/graph/number_type.h"
+#include "tessera/job/choose_device.h"
 #include "tessera/job/forecast.h"
 #include "tessera/job/run.h"
 
@@ -84,8 +85,11 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
       {"bytes_sent", per_rank(report, [](const Rank& r) { return r.bytes_sent; })},
       {"messages", per_rank(report, [](const Rank& r) { return r.messages; })},
       {"blocked_ms", per_rank(report, [](const Rank& r) { return r.blocked_ms; })},
+      {"devices", report.devices},
       {"cpus", report.cpus},
       {"loss", report.loss}};
+  if (job.device.type != at::kCPU)
+    json["device_bytes"] = per_rank(report, [](const Rank& r) { return r.device_bytes; });
   if (report.residual) json["multigrid_residual"] = *report.residual;
   if (report.gradient_residual) json["multigrid_gradient_residual"] = *report.gradient_residual;
   if (const std::optional<double> hidden = report.hidden_share()) {
@@ -101,10 +105,20 @@ void print_json(const BenchReport& report, const Job& job, const Baseline& basel
 }
 
 /// What all workers have is said once.
-void print_cpus(const std::vector<std::string>& of_ranks) {
+std::string once(const std::vector<std::string>& of_ranks) {
   const bool alike = std::ranges::all_of(
-      of_ranks, [&](const std::string& cpus) { return cpus == of_ranks.front(); });
-  print_out("on CPUs {}\n", alike ? of_ranks.front() : joined(of_ranks, " | "));
+      of_ranks, [&](const std::string& each) { return each == of_ranks.front(); });
+  return alike ? of_ranks.front() : joined(of_ranks, " | ");
+}
+
+/// Where the workers compute, and how much memory that takes where it is not the machine's.
+void print_devices(const BenchReport& report, const Job& job) {
+  if (job.device.type != at::kCPU) {
+    int64_t most = 0;
+    for (const RankMeasurement& rank : report.per_rank) most = std::max(most, rank.device_bytes);
+    print_out("on {}, of whose memory a step takes {}\n", once(report.devices), format_bytes(most));
+  }
+  print_out("{} CPUs {}\n", job.device.type == at::kCPU ? "on" : "driven by", once(report.cpus));
 }
 
 double mean_transfer_ms(const BenchReport& report) {
@@ -122,7 +136,7 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
   if (baseline.median_ms > 0)
     print_out("one worker {:.1f} ms: {:.2f} times as fast, efficiency {:.2f}\n", baseline.median_ms,
               baseline.median_ms / report.median_ms, baseline.efficiency);
-  print_cpus(report.cpus);
+  print_devices(report, job);
   if (report.residual)
     print_out("multigrid's residual {:.2e}{}\n", *report.residual,
               report.gradient_residual
@@ -150,7 +164,7 @@ void print_table(const BenchReport& report, const Job& job, const Options& optio
 /// where they were processes: a world of processes has all of them.
 Baseline measure_baseline(const Job& job, const BenchOptions& bench, const BenchReport& report) {
   BenchOptions one = bench;
-  one.real = job.real;
+  one.device = device_of_rank(job, 0, 1);
   one.seed = job.seed;
   one.threads = job.launch.threads;
   one.timeout_seconds = job.launch.timeout_seconds;
@@ -164,6 +178,8 @@ int run(const Options& options) {
   BenchOptions bench;
   if (!options.delay.empty()) bench.delay = parse_delay(options.delay);
   const Job job = resolve_job(options.config.read());
+  bench.real = job.real;
+  bench.device = job.device;
   bench.warmup = options.warmup;
   bench.iterations = options.iterations;
   bench.update = options.update;

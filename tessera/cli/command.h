@@ -17,5 +17,6 @@ void add_train(CLI::App& app, int* exit_code);
 void add_evaluate(CLI::App& app, int* exit_code);
 void add_predict(CLI::App& app, int* exit_code);
 void add_data(CLI::App& app, int* exit_code);
+void add_devices(CLI::App& app, int* exit_code);
 
 }  // namespace tessera::cli

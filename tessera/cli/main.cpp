@@ -53,6 +53,7 @@ int run_program(int argc, char** argv) {
   cli::add_evaluate(app, &exit_code);
   cli::add_predict(app, &exit_code);
   cli::add_data(app, &exit_code);
+  cli::add_devices(app, &exit_code);
   const std::vector<std::string> words = cli::command_line_words(argc, argv);
   cli::refuse_unknown_command(app, words);
   try {

@@ -55,6 +55,7 @@ void print_json(const Job& job, const Forecast& forecast) {
   const nlohmann::json json{
       {"ranks", ranks.size()},
       {"dtype", number_name(job.real)},
+      {"device", job.device.type == at::kCPU ? "cpu" : "cuda"},
       {"plan", nlohmann::json::parse(to_json(job.plan))},
       {"peak_value_bytes", per_rank(ranks, [](const Rank& r) { return r.peak_value_bytes; })},
       {"arena_bytes", per_rank(ranks, [](const Rank& r) { return r.arena_bytes; })},
@@ -167,6 +168,7 @@ int run(const Options& options) {
   lowered.step = options.update ? StepKind::kTrain : StepKind::kGradient;
   if (options.update) lowered.optimiser.copies = 1;
   lowered.real = job.real;
+  lowered.device = job.device.type;
   const Lowering lowering(job.graph(), job.plan, lowered);
   if (!options.plan_file.empty()) write_file_atomically(options.plan_file, to_json(job.plan));
   if (options.program) {

@@ -82,6 +82,7 @@ nlohmann::json judgement(const VerifyReport& report) {
 void print_json(const VerifyReport& report, const Job& job) {
   nlohmann::json json{{"ranks", report.ranks},
                       {"dtype", number_name(job.real)},
+                      {"device", report.device},
                       {"plan", nlohmann::json::parse(to_json(job.plan))},
                       {"loss_rel", number(report.loss_rel)},
                       {"output_rel", number(report.output_rel)},
@@ -149,6 +150,8 @@ void print_table(const VerifyReport& report, const Job& job, const Options& opti
             counted(report.ranks, "worker"), to_string(job.plan),
             is_narrow(job.real) ? " in float32" : "", number_name(job.real),
             counted(options.steps, "step"), options.optimiser);
+  if (job.device.type != at::kCPU)
+    print_out("  on {}, against autograd on the CPU\n", report.device);
   const auto row = [](const char* what, double value) {
     print_out("  {:<22} {:.2e}\n", what, value);
   };

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tessera/comm/mpi/environment.h"
+#include "tessera/runtime/rank_session.h"
 #include "tests/unit/refusal.h"
 
 namespace tessera::choose_device_test {
@@ -105,6 +106,24 @@ TEST(ShareOut, TheCpuHasNothingToShare) {
   const DeviceChoice own = share_out({}, {1, 2}, /*num_gpus=*/0, 100);
   EXPECT_EQ(own.type, at::kCPU);
   EXPECT_EQ(own.most_bytes, 0);
+}
+
+/// Processes on several machines, some of which have GPUs: images would travel in another order
+/// than they are read in.
+TEST(AgreedDevice, RanksOnCpusAndOnGpusAreRefusedTogether) {
+  Job job = resolve_job(with_device("cpu"));
+  job.launch.launch = "mpi";  // as far as sharing out goes
+  const std::string message = refusal([&] {
+    run_on_threads(3, 1, 10, [&](Transport& transport) {
+      Job own = job;
+      if (transport.rank() == 1) own.device.type = at::kCUDA;
+      agreed_device(own, transport);
+    });
+  });
+  EXPECT_NE(message.find("2 workers on a CPU and 1 worker on a GPU"), std::string::npos) << message;
+  run_on_threads(3, 1, 10, [&](Transport& transport) {
+    EXPECT_EQ(agreed_device(job, transport).type, at::kCPU);
+  });
 }
 
 /// A variable of a launcher, for its life.
