@@ -31,7 +31,8 @@ struct GradientRoom {
 
   GradientRoom(int64_t num_in, int64_t num_out, int64_t num_slices, int64_t total_tiles)
       : slices(num_slices),
-        in_width(padded(num_in, kPanelColumns<T>)),
+        columns(num_in <= kLanes<T> ? kLanes<T> : kPanelColumns<T>),
+        in_width(padded(num_in, columns)),
         panels(num_out),
         tiles(at_once(total_tiles)),
         point_size(winograd::apart<T>(tiles * in_width)),
@@ -50,7 +51,9 @@ struct GradientRoom {
   }
   int64_t sums_of_row() const { return winograd::kPoints * slices * in_width; }
 
-  int64_t slices, in_width;
+  int64_t slices;
+  int64_t columns;  // of channels in a panel: one register, or two
+  int64_t in_width;
   RowPanels panels;
   int64_t tiles, point_size, out_point_size;
 
@@ -103,7 +106,6 @@ class WinogradGradient {
   }
 
   static constexpr int kPoints = winograd::kPoints;
-  static constexpr int64_t kColumns = kPanelColumns<T>;
   static constexpr int64_t kRowsWidth = GradientRoom<T>::kRowsWidth;
 
   static constexpr int64_t kRun = 16;  // tiles whose pixels are turned at once
@@ -126,6 +128,7 @@ class WinogradGradient {
           first_panel_(first_panel),
           end_panel_(end_panel),
           tiles_(whole.room_.tiles),
+          columns_(whole.room_.columns),
           point_size_(whole.room_.point_size),
           out_point_size_(whole.room_.out_point_size),
           slice_size_(kPoints * point_size_),
@@ -183,8 +186,8 @@ class WinogradGradient {
             whole_.in_, {image_slice, taps.first[1], taps.first[2]}, tiles,
             group.first_in + channel, std::clamp<int64_t>(group.num_in - channel, 0, kLanes<T>),
             [](const Vector<T>* d, Vector<T>* line) { winograd::transform_input(d, line); },
-            {points_of(image_slice) + channel / kColumns * tiles_ * kColumns + channel % kColumns,
-             point_size_, kColumns});
+            {points_of(image_slice) + channel / columns_ * tiles_ * columns_ + channel % columns_,
+             point_size_, columns_});
     }
 
     /// [panel of k][point][tile][k]
@@ -251,13 +254,13 @@ class WinogradGradient {
             const bool inside = is_inside(depth, slice);
             if (!inside && begun_) continue;
             for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
-              for (int64_t column = 0; column < whole_.in_width_; column += kColumns) {
+              for (int64_t column = 0; column < whole_.in_width_; column += columns_) {
                 const T* points = points_of(taps.image_slice(depth, slice)) + point * point_size_ +
                                   column * tiles_;
-                multiply_panels<T>(
+                multiply_panel(
                     static_cast<int>(whole_.panels_.rows_of(panel)), inside ? count_ : 0,
                     {out_points_ + (panel - first_panel_) * out_size_ + point * out_point_size_,
-                     kRowsWidth, points},
+                     kRowsWidth, points, columns_},
                     ends(point, slice, panel, column));
               }
           }
@@ -265,13 +268,21 @@ class WinogradGradient {
       begun_ = true;
     }
 
+    void multiply_panel(int rows, int64_t depth, const PanelPart<T>& part,
+                        const PanelEnds<T>& ends) const {
+      if (columns_ == kPanelColumns<T>)
+        multiply_panels<T>(rows, depth, part, ends);
+      else
+        multiply_panels<T, 1>(rows, depth, part, ends);
+    }
+
     PanelEnds<T> ends(int64_t point, int64_t slice, int64_t panel, int64_t column) const {
       T* sums = whole_.sums_of(point, slice, panel, column);
-      return {nullptr, 0, nullptr, sums, kColumns, begun_};
+      return {nullptr, 0, nullptr, sums, columns_, begun_};
     }
 
     const WinogradGradient& whole_;
-    const int64_t first_panel_, end_panel_, tiles_;
+    const int64_t first_panel_, end_panel_, tiles_, columns_;
     const int64_t point_size_, out_point_size_, slice_size_, out_size_;
     T *const points_, *const out_points_;
     int64_t count_ = 0;   // tiles of the block that is under way
@@ -283,14 +294,14 @@ class WinogradGradient {
   void write(int64_t panel) const {
     const int64_t taps = std::ssize(taps_.entry);
     for (int64_t slice = 0; slice < taps_.slices; ++slice)
-      for (int64_t column = 0; column < in_width_; column += kColumns)
+      for (int64_t column = 0; column < in_width_; column += room_.columns)
         for (int64_t row = 0; row < panels_.rows_of(panel); ++row)
-          for (int64_t channel = column; channel < std::min(column + kColumns, group_.num_in);
+          for (int64_t channel = column; channel < std::min(column + room_.columns, group_.num_in);
                channel += kLanes<T>) {
             T kernels[9][kLanes<T>];
             winograd::transform_square<winograd::kIn, winograd::kKernel, Vector<T>>(
                 [&](int point) {
-                  return load(sums_of(point, slice, panel, column) + row * kColumns + channel -
+                  return load(sums_of(point, slice, panel, column) + row * room_.columns + channel -
                               column);
                 },
                 [](const Vector<T>* u, Vector<T>* g) {
