@@ -92,8 +92,10 @@ struct KernelArgs {
   std::vector<Operand> inputs;       // kStrided: box holds at least needed(i, out_box)
   Operand output;                    // forward writes this view (the interior of a buffer with
                                      // margins); a loss has none. Backward: where keeps_output()
-  Operand grad_output;               // a view; box == out_box
-  std::vector<Operand> grad_inputs;  // box == needed(i, out_box); undefined tensor: not wanted
+  Operand grad_output;               // a view; box == out_box, or a box that holds the reached()
+                                     // of the gradient of the input that is wanted
+  std::vector<Operand> grad_inputs;  // box == needed(i, out_box), or any that has a reached();
+                                     // undefined tensor: not wanted
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> grad_parameters;
   std::vector<at::Tensor> buffers;    // running statistics
@@ -163,6 +165,12 @@ class Op {
   /// The box of input `input` that the box `out` of the output reads.
   virtual Box needed(int input, const Box& out, const NodeTypes& types) const = 0;
   virtual InputAccess input_access(int /*input*/) const { return InputAccess::kStrided; }
+  /// The box of the output, inside the image, whose gradient reaches the box `in` of this input: an
+  /// operator that says so also computes the gradient of `in` alone, from that. None: it computes
+  /// the gradient of all that a box of the output needs, and parts of it are added.
+  virtual std::optional<Box> reached(int /*input*/, const Box& /*in*/, const NodeTypes&) const {
+    return std::nullopt;
+  }
   /// Whether backward reads this forward input / the forward output.
   virtual bool keeps_input(int /*input*/) const { return false; }
   virtual bool keeps_output() const { return false; }

@@ -107,6 +107,27 @@ void plan_uses(const PlacedGraph& placed, const Value& value, InputAccess access
   }
 }
 
+/// Where the node's input and output have the same pieces and some need a halo of the gradient.
+std::vector<Need> gradient_needs(const PlacedGraph& placed, const Node& node) {
+  if (node.inputs.size() != 1) return {};
+  const Layout& in = placed.values[node.inputs[0]].layout;
+  const Layout& out = placed.values[node.output].layout;
+  if (in.num_pieces() != out.num_pieces()) return {};
+  std::vector<Need> needs;
+  bool crosses = false;
+  for (int q = 0; q < in.num_pieces(); ++q) {
+    const Piece &from = in.piece(q), &to = out.piece(q);
+    if (from.rank != to.rank || from.box.empty() != to.box.empty()) return {};
+    needs.push_back({Box(std::vector<Range>(to.box.num_axes())), to.rank});
+    if (from.box.empty()) continue;
+    const std::optional<Box> reached = node.op->reached(0, from.box, node.types);
+    if (!reached || reached->empty()) return {};
+    needs.back().box = hull(*reached, to.box);
+    crosses |= !to.box.contains(*reached);
+  }
+  return crosses ? needs : std::vector<Need>();
+}
+
 /// Partial results lie where the stage that computes them would have what they are parts of.
 Layout layout_of_value(const PlacedGraph& placed, const Placement& placement, ValueId id) {
   const Value& value = placed.graph.value(id);
@@ -181,6 +202,13 @@ PlacedGraph place(Graph graph, const Plan& plan) {
   assign_to_chunks(&placed);
   for (ValueId id = 0; id < num_values; ++id)
     placed.values[id].layout = layout_of_value(placed, placement, id);
+  for (const Node& node : placed.graph.nodes()) {
+    GradientHalo& halo = placed.values[node.output].gradient_halo;
+    halo.needs = gradient_needs(placed, node);
+    if (halo.needs.empty()) continue;
+    halo.channel = placed.num_channels;
+    placed.num_channels += placed.num_micro_batches();
+  }
   SlowWork progress("planning", "values are placed", num_values);
   for (ValueId id = 0; id < num_values; ++id, progress.advance()) {
     const Value& value = placed.graph.value(id);

@@ -46,6 +46,24 @@ struct EdgeGroup {
   }
 };
 
+/// Where an operator computes the gradient of its input from that of its output around it
+/// (Op::reached), the gradient of the output travels as the value itself would, and nothing that
+/// other ranks computed is added:
+///
+///     gradient of a piece of a 3x3 convolution's output    +-----------+
+///                                                          | h h h h h |  h: other ranks' part
+///                                                          | h . . . . |
+///                                                          | h . . . . |  .: the piece
+///
+/// Needs run over the pieces, which are those of the input, too; none: gradients of the input are
+/// added at borders.
+struct GradientHalo {
+  std::vector<Need> needs;
+  int channel = 0;  // of the first micro-batch's transfer
+
+  int channel_of(int micro_batch) const { return channel + micro_batch; }
+};
+
 struct ValuePlan {
   int stage = 0;  // whose ranks own it
   int chunk = 0;  // that makes it; for an input, that reads it first
@@ -53,6 +71,7 @@ struct ValuePlan {
   int home_group = -1;  // the group whose buffers are homes, where they may be; -1: none
   std::vector<EdgeGroup> groups;
   std::vector<int> group_of_use;  // as Value::uses; -1: served directly from homes
+  GradientHalo gradient_halo;     // that the producer's backward reads
 
   /// Pieces are listed micro-batch by micro-batch, as many for each.
   int micro_batch_of(int piece, int micro_batches) const {

@@ -1,5 +1,7 @@
 #include "tessera/lower/gradient_writer.h"
 
+#include <algorithm>
+
 #include "tessera/graph/step_numbers.h"
 #include "tessera/lower/piece_parts.h"
 
@@ -20,12 +22,13 @@ GradientWriter::GradientWriter(ProgramWriter* writer, ExchangeWriter* exchanges,
       exchanges_(*exchanges),
       values_(*values),
       statistics_(*statistics),
-      buckets_(*buckets) {
+      buckets_(*buckets),
+      halos_(writer, exchanges) {
   for (const ValuePlan& plan : writer_.placed.values) instances_.emplace_back(plan);
   const Graph& graph = writer_.graph;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes().size()); ++id)
     for (int input = 0; input < static_cast<int>(graph.node(id).inputs.size()); ++input) {
-      const int group = writer_.placed.group_of(id, input);
+      const int group = writer_.step.gradient_group(id, input);
       if (group < 0 || !writer_.step.passes_gradient(id, input)) continue;
       for (int m = 0; m < writer_.step.num_micro_batches(); ++m)
         ++pending_readings_[{graph.node(id).inputs[input], group, m}];
@@ -45,9 +48,13 @@ void GradientWriter::backward(NodeId id, int m, bool with_weights) {
   start_statistics(id, m);
   if (!node.op->is_loss() && writer_.here.runs(id, m)) {
     complete(node.output, m);
-    if (node.op->input_access(0) == InputAccess::kDense) make_grad_output_dense(id, m);
+    if (writer_.step.gathers_gradient(id))
+      start_halos({node.output}, m);
+    else if (node.op->input_access(0) == InputAccess::kDense)
+      make_grad_output_dense(id, m);
   }
   finish_statistics(id, m);
+  if (writer_.step.gathers_gradient(id) && writer_.here.runs(id, m)) halos_.finish(node.output, m);
   input_gradient(id, m);
   buckets_.input_gradient_ran(id, m);
   if (node.op->weight_gradient_from_statistics())
@@ -80,8 +87,12 @@ Run GradientWriter::begin_run(NodeId id, Phase phase, int piece, const Box& box)
       run.arguments.push_back({Role::kInput, input, values_.input(id, input, piece, box)});
   if (node.op->keeps_output())
     run.arguments.push_back({Role::kOutput, 0, {values_.home(node.output, piece).buffer, box}});
-  if (!node.op->is_loss())
-    run.arguments.push_back({Role::kGradOutput, 0, {grad_output(id, piece).buffer, box}});
+  if (!node.op->is_loss()) {
+    View view{grad_output(id, piece).buffer, box};
+    if (phase == Phase::kInputGradient && writer_.step.gathers_gradient(id))
+      view.box = writer_.placed.values[node.output].gradient_halo.needs[piece].box;
+    run.arguments.push_back({Role::kGradOutput, 0, view});
+  }
   if (const BufferId saved = values_.saved(id, piece); saved >= 0)
     run.arguments.push_back({Role::kSaved, 0, writer_.whole(saved)});
   writer_.add_merged_statistics(id, piece, &run.arguments);
@@ -136,31 +147,63 @@ void GradientWriter::finish_statistics(NodeId id, int m) {
   merged_[{id, m}] = statistics_.finish(&climb);
 }
 
+/// What other ranks read of the gradient as a halo is written first, and travels while the rest is
+/// written.
 void GradientWriter::input_gradient(NodeId id, int m) {
   const Node& node = writer_.graph.node(id);
-  const int num_inputs = static_cast<int>(node.inputs.size());
   const bool measures = buckets_.measures_gradient(node);
+  const std::vector<ValueId> read_elsewhere = halos_.written_by(id);
+  const bool in_parts = !measures && runs_in_parts(node) && reads_pixel_by_pixel(node);
+  std::vector<InputGradient> pieces;
   for (int piece : writer_.here.pieces(node.output, m)) {
-    std::vector<std::pair<int, View>> targets;
-    for (int input = 0; input < num_inputs; ++input)
-      if (writer_.step.passes_gradient(id, input) &&
-          !writer_.placed.needed(id, input, piece).empty())
-        targets.emplace_back(input, target(id, input, piece));
-    if (targets.empty() && !measures) continue;
-    Run run = begin_run(id, Phase::kInputGradient, piece);
-    if (measures)
-      run.arguments.push_back(
-          {Role::kLoss, 0, {writer_.program.loss, Box{step_numbers(*node.op)}}});
-    for (const auto& [input, view] : targets)
-      run.arguments.push_back({Role::kGradInput, input, view});
-    writer_.append(std::move(run));
-    for (const auto& [input, view] : targets)
-      if (const BufferId shared = *shared_buffer(id, input, piece); view.buffer != shared)
+    InputGradient work{piece, gradient_targets(id, piece), {}};
+    if (work.targets.empty() && !measures) continue;
+    const Box& whole = writer_.placed.output_layout(id).piece(piece).box;
+    std::vector<Box> crossing;
+    for (ValueId value : read_elsewhere)
+      if (in_parts)
+        add_boxes_of_gradient_that_cross(writer_.placed, writer_.here, value, piece, m, &crossing);
+    PieceParts parts = split_piece(whole, std::move(crossing));
+    for (const Box& box : parts.crossing) run_input_gradient(id, work, box);
+    work.rest = std::move(parts.rest);
+    pieces.push_back(std::move(work));
+  }
+  if (in_parts) start_halos(read_elsewhere, m);
+  for (const InputGradient& work : pieces) {
+    for (const Box& box : work.rest) run_input_gradient(id, work, box);
+    for (const auto& [input, view] : work.targets)
+      if (const BufferId shared = *shared_buffer(id, input, work.piece); view.buffer != shared)
         writer_.append(Copy{view, {shared, view.box}, Combine::kAdd});
   }
-  for (int input = 0; input < num_inputs; ++input)
+  if (!in_parts) start_halos(read_elsewhere, m);
+  for (int input = 0; input < std::ssize(node.inputs); ++input)
     if (writer_.step.passes_gradient(id, input)) reading_done(id, input, m);
   if (measures) buckets_.loss_added();
+}
+
+void GradientWriter::start_halos(const std::vector<ValueId>& values, int m) {
+  for (ValueId value : values)
+    halos_.start(value, m, [&](int piece) { return home(value, piece); });
+}
+
+std::vector<std::pair<int, View>> GradientWriter::gradient_targets(NodeId id, int piece) {
+  std::vector<std::pair<int, View>> targets;
+  for (int input = 0; input < std::ssize(writer_.graph.node(id).inputs); ++input)
+    if (writer_.step.passes_gradient(id, input) &&
+        !writer_.step.gradient_box(id, input, piece).empty())
+      targets.emplace_back(input, target(id, input, piece));
+  return targets;
+}
+
+void GradientWriter::run_input_gradient(NodeId id, const InputGradient& work, const Box& box) {
+  const Node& node = writer_.graph.node(id);
+  const bool is_whole = box == writer_.placed.output_layout(id).piece(work.piece).box;
+  Run run = begin_run(id, Phase::kInputGradient, work.piece, box);
+  if (buckets_.measures_gradient(node))
+    run.arguments.push_back({Role::kLoss, 0, {writer_.program.loss, Box{step_numbers(*node.op)}}});
+  for (const auto& [input, view] : work.targets)
+    run.arguments.push_back({Role::kGradInput, input, {view.buffer, is_whole ? view.box : box}});
+  writer_.append(std::move(run));
 }
 
 void GradientWriter::weight_gradient(NodeId id, int m) {
@@ -180,6 +223,9 @@ void GradientWriter::weight_gradient(NodeId id, int m) {
 
 View GradientWriter::grad_output(NodeId id, int piece) const {
   const Box& box = writer_.placed.output_layout(id).piece(piece).box;
+  if (const BufferId with_halo = halos_.buffer(writer_.graph.node(id).output, piece);
+      with_halo >= 0)
+    return {with_halo, box};
   const auto dense = dense_grad_outputs_.find({id, piece});
   if (dense != dense_grad_outputs_.end()) return {dense->second, box};
   return {instances_[writer_.graph.node(id).output].homes.at(piece), box};
@@ -204,9 +250,13 @@ void GradientWriter::make_grad_output_dense(NodeId id, int m) {
 /// Where contributions of a reading come together; -1 until there is one.
 BufferId* GradientWriter::shared_buffer(NodeId id, int input, int piece) {
   Instance& instance = instances_[writer_.graph.node(id).inputs[input]];
-  const int group = writer_.placed.group_of(id, input);
+  const int group = writer_.step.gradient_group(id, input);
   return group >= 0 ? &entry(instance.groups[group], piece)
-                    : &entry(instance.homes, writer_.placed.home_piece(id, input, piece));
+                    : &entry(instance.homes, home_piece(id, input, piece));
+}
+
+int GradientWriter::home_piece(NodeId id, int input, int piece) const {
+  return writer_.step.gathers_gradient(id) ? piece : writer_.placed.home_piece(id, input, piece);
 }
 
 /// Where a kernel writes its gradient: the home or the group's buffer while there is none yet, and
@@ -214,7 +264,7 @@ BufferId* GradientWriter::shared_buffer(NodeId id, int input, int piece) {
 View GradientWriter::target(NodeId id, int input, int piece) {
   const Node& node = writer_.graph.node(id);
   const ValueId value = node.inputs[input];
-  const Box needed = writer_.placed.needed(id, input, piece);
+  const Box needed = writer_.step.gradient_box(id, input, piece);
   BufferId* shared = shared_buffer(id, input, piece);
   const std::string name = writer_.graph.value(value).name + " gradient";
   if (*shared >= 0)
@@ -222,9 +272,14 @@ View GradientWriter::target(NodeId id, int input, int piece) {
                                writer_.element_of_gradient(value)),
             needed};
   const ValuePlan& plan = writer_.placed.values[value];
-  const int group = writer_.placed.group_of(id, input);
-  const Box& box = group >= 0 ? plan.groups[group].needs[piece].box
-                              : plan.layout.piece(writer_.placed.home_piece(id, input, piece)).box;
+  const int group = writer_.step.gradient_group(id, input);
+  if (group < 0) {
+    const int own = home_piece(id, input, piece);
+    *shared = halos_.add_home(value, own);
+    if (!needed.contains(plan.layout.piece(own).box)) writer_.fill(*shared);
+    return {*shared, needed};
+  }
+  const Box& box = plan.groups[group].needs[piece].box;
   *shared =
       writer_.add_buffer(name, BufferKind::kGradient, box, writer_.element_of_gradient(value));
   if (!(needed == box)) writer_.fill(*shared);
@@ -233,7 +288,7 @@ View GradientWriter::target(NodeId id, int input, int piece) {
 
 void GradientWriter::reading_done(NodeId id, int input, int m) {
   const ValueId value = writer_.graph.node(id).inputs[input];
-  const int group = writer_.placed.group_of(id, input);
+  const int group = writer_.step.gradient_group(id, input);
   if (group >= 0 && --pending_readings_.at({value, group, m}) == 0) complete_group(value, group, m);
 }
 
@@ -332,9 +387,7 @@ bool GradientWriter::has_home(ValueId value, int piece) const {
 BufferId GradientWriter::home(ValueId value, int piece) {
   BufferId& own = entry(instances_[value].homes, piece);
   if (own >= 0) return own;
-  own = writer_.add_buffer(writer_.graph.value(value).name + " gradient", BufferKind::kGradient,
-                           writer_.placed.values[value].layout.piece(piece).box,
-                           writer_.element_of_gradient(value));
+  own = halos_.add_home(value, piece);
   writer_.fill(own);
   return own;
 }

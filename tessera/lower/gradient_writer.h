@@ -2,7 +2,8 @@
 // How gradients grow on one rank. The gradient of a value is the sum over its readings. The first
 // contribution whose buffer holds the whole piece becomes the gradient's home, margins and all;
 // later ones are added to its interior. What a reading contributed outside its own piece travels
-// back to the owners by the transfer's adjoint.
+// back to the owners by the transfer's adjoint; a reading that has a halo of its own gradient
+// contributes nothing there (gradient_halo_writer.h).
 
 #include <map>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "tessera/lower/bucket_writer.h"
+#include "tessera/lower/gradient_halo_writer.h"
 #include "tessera/lower/statistics_writer.h"
 
 namespace tessera {
@@ -30,12 +32,22 @@ class GradientWriter {
  private:
   using EdgeKey = std::tuple<ValueId, int, int>;  // value, group, micro-batch
 
+  /// What gives the inputs of a piece their gradients.
+  struct InputGradient {
+    int piece = 0;
+    std::vector<std::pair<int, View>> targets;  // input, where
+    std::vector<Box> rest;                      // of the piece, that is left to run
+  };
+
   // What a node does.
   bool hides_weight_gradients(NodeId node, int micro_batch) const;
   void start_statistics(NodeId node, int micro_batch);
   void finish_statistics(NodeId node, int micro_batch);
   void add_statistics(NodeId node, int piece, const Box& box);
   void input_gradient(NodeId node, int micro_batch);
+  std::vector<std::pair<int, View>> gradient_targets(NodeId node, int piece);
+  void start_halos(const std::vector<ValueId>& values, int micro_batch);
+  void run_input_gradient(NodeId node, const InputGradient& work, const Box& box);
   Run begin_run(NodeId node, Phase phase, int piece);
   Run begin_run(NodeId node, Phase phase, int piece, const Box& box);
   void make_grad_output_dense(NodeId node, int micro_batch);
@@ -43,6 +55,7 @@ class GradientWriter {
 
   // How a value's gradient grows.
   BufferId* shared_buffer(NodeId node, int input, int piece);
+  int home_piece(NodeId node, int input, int piece) const;
   View target(NodeId node, int input, int piece);
   void reading_done(NodeId node, int input, int micro_batch);
   void complete_group(ValueId value, int group, int micro_batch);
@@ -59,6 +72,7 @@ class GradientWriter {
   ValueWriter& values_;
   StatisticsWriter& statistics_;
   BucketWriter& buckets_;
+  GradientHaloWriter halos_;
   std::vector<Instance> instances_;          // per value
   std::map<EdgeKey, int> pending_readings_;  // of a group, until its adjoint can start
   std::map<EdgeKey, Exchange> adjoints_;     // started

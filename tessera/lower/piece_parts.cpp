@@ -46,8 +46,10 @@ PieceParts split_piece(const Box& piece, std::vector<Box> crossing) {
   return parts;
 }
 
-std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value,
-                                  int piece, int m) {
+namespace {
+
+void add_boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value, int piece,
+                          std::span<const Move> moves, std::vector<Box>* boxes) {
   const ValueType& type = placed.graph.type(value);
   const Box& whole = placed.values[value].layout.piece(piece).box;
   // Readers may want some channels alone (a transposed image), but operators see them together.
@@ -57,18 +59,46 @@ std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& her
         box[axis] = whole[axis];
     return box;
   };
+  for (const Move& move : moves)
+    if (move.from == here.rank() && move.to != here.rank() && move.source_piece == piece)
+      boxes->push_back(with_all_channels(move.box));
+}
+
+}  // namespace
+
+std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value,
+                                  int piece, int m) {
   std::vector<Box> boxes;
-  for (size_t group = 0; group < placed.values[value].groups.size(); ++group)
-    for (const Move& move : here.moves(value, static_cast<int>(group), m))
-      if (move.from == here.rank() && move.to != here.rank() && move.source_piece == piece)
-        boxes.push_back(with_all_channels(move.box));
+  for (int group = 0; group < std::ssize(placed.values[value].groups); ++group)
+    add_boxes_that_cross(placed, here, value, piece, here.moves(value, group, m), &boxes);
   return boxes;
+}
+
+void add_boxes_of_gradient_that_cross(const PlacedGraph& placed, const RankView& here,
+                                      ValueId value, int piece, int m, std::vector<Box>* boxes) {
+  add_boxes_that_cross(placed, here, value, piece, here.gradient_moves(value, m), boxes);
 }
 
 bool runs_in_parts(const Node& node) {
   for (int input = 0; input < static_cast<int>(node.inputs.size()); ++input)
     if (node.op->input_access(input) == InputAccess::kDense) return false;
   return !node.op->is_loss();
+}
+
+bool reads_pixel_by_pixel(const Node& node) {
+  const Box whole = Box::whole(node.types.output.shape());
+  for (int input = 0; input < std::ssize(node.inputs); ++input) {
+    if (node.types.inputs[input].shape() != node.types.output.shape()) return false;
+    for (int axis = 0; axis < whole.num_axes(); ++axis) {
+      if (node.types.output.axes[axis].kind != AxisKind::kSpatial) continue;
+      for (const Range& end : {Range{0, 1}, Range{whole[axis].end - 1, whole[axis].end}}) {
+        Box slice = whole;
+        slice[axis] = end;
+        if (!(node.op->needed(input, slice, node.types) == slice)) return false;
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace tessera

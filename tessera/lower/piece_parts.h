@@ -32,9 +32,17 @@ PieceParts split_piece(const Box& piece, std::vector<Box> crossing);
 /// is asked for some of them. They may overlap.
 std::vector<Box> boxes_that_cross(const PlacedGraph& placed, const RankView& here, ValueId value,
                                   int piece, int micro_batch);
+/// Adds those of the value's gradient, that other ranks read as a halo.
+void add_boxes_of_gradient_that_cross(const PlacedGraph& placed, const RankView& here,
+                                      ValueId value, int piece, int micro_batch,
+                                      std::vector<Box>* boxes);
 
 /// Whether it is worth running the node part by part: a kernel that reads views of any kind costs
 /// what its pixels cost, a product wants its operands whole.
 bool runs_in_parts(const Node& node);
+
+/// Whether each pixel of the output reads the pixel at its place alone: an input's box is the
+/// output's. Known from the ends of the axes.
+bool reads_pixel_by_pixel(const Node& node);
 
 }  // namespace tessera

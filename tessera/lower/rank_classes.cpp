@@ -18,6 +18,7 @@ class Signatures {
     for (const ValuePlan& value : step.placed.values) {
       add_pieces(value);
       for (const EdgeGroup& group : value.groups) add_group(value, group);
+      add_needs(value, value.gradient_halo.needs);
     }
   }
 
@@ -63,14 +64,19 @@ class Signatures {
   }
 
   void add_group(const ValuePlan& value, const EdgeGroup& group) {
+    for (int q = 0; q < std::ssize(group.needs); ++q)
+      if (!group.needs[q].box.empty())
+        mix(group.needs[q].rank, group.covers_piece[q] + 2 * group.in_place[q]);
+    add_needs(value, group.needs);
+  }
+
+  void add_needs(const ValuePlan& value, const std::vector<Need>& needs) {
     const Box image = Box::whole(value.layout.global_shape());
     for (std::map<int, int>& peers : peers_) peers.clear();
-    for (int q = 0; q < std::ssize(group.needs); ++q) {
-      const Need& need = group.needs[q];
+    for (const Need& need : needs) {
       mix_shape(need.rank, need.box);
       if (need.box.empty()) continue;
       mix_shape(need.rank, intersect(need.box, image));
-      mix(need.rank, group.covers_piece[q] + 2 * group.in_place[q]);
       for (int p : value.layout.pieces_meeting(need.box)) {
         const Piece& piece = value.layout.piece(p);
         const Box moved = intersect(piece.box, need.box);

@@ -33,7 +33,13 @@ class RankView {
     return values_[value].groups[group].needs[micro_batch];
   }
   /// Moves of the group that begin or end here, in plan order.
-  std::span<const Move> moves(ValueId value, int group, int micro_batch) const;
+  std::span<const Move> moves(ValueId value, int group, int micro_batch) const {
+    return values_[value].groups[group].moves_of(micro_batch);
+  }
+  /// Those of the halo of the value's gradient.
+  std::span<const Move> gradient_moves(ValueId value, int micro_batch) const {
+    return values_[value].gradient_halo.moves_of(micro_batch);
+  }
 
  private:
   struct Group {
@@ -41,12 +47,15 @@ class RankView {
     std::vector<std::vector<int>> needs;  // per micro-batch
     std::vector<Move> moves;
     std::vector<size_t> first_move;  // per micro-batch, and the end
+
+    std::span<const Move> moves_of(int micro_batch) const;
   };
   struct Value {
     std::vector<std::vector<int>> pieces;  // per micro-batch
     std::vector<Group> groups;
+    Group gradient_halo;
   };
-  Group view_of(const EdgeGroup& group, const Layout& layout) const;
+  Group view_of(const std::vector<Need>& needs, const Layout& layout) const;
 
   const PlacedGraph& placed_;
   int rank_;

@@ -115,11 +115,17 @@ bool StepPlan::updates_buffers_late(NodeId id) const {
          (placed.plan.schedule == ScheduleKind::kGems && num_micro_batches() > 1);
 }
 
+Box StepPlan::gradient_box(NodeId node, int input, int piece) const {
+  return gathers_gradient(node)
+             ? placed.values[graph().node(node).inputs[input]].layout.piece(piece).box
+             : placed.needed(node, input, piece);
+}
+
 bool StepPlan::contributes(ValueId value, int group, int need) const {
   const std::vector<Use>& uses = graph().value(value).uses;
   for (size_t u = 0; u < uses.size(); ++u)
     if (placed.values[value].group_of_use[u] == group &&
-        passes_gradient(uses[u].node, uses[u].input) &&
+        passes_gradient(uses[u].node, uses[u].input) && !gathers_gradient(uses[u].node) &&
         !placed.needed(uses[u].node, uses[u].input, need).empty())
       return true;
   return false;

@@ -45,6 +45,18 @@ struct StepPlan {
   bool passes_gradient(NodeId node, int input) const {
     return backward.passes_gradient(graph().node(node), input);
   }
+  /// Whether backward of the node reads the gradient of its output with a halo, and gives its input
+  /// the gradient of the piece alone.
+  bool gathers_gradient(NodeId node) const {
+    return !placed.values[graph().node(node).output].gradient_halo.needs.empty() &&
+           passes_gradient(node, 0);
+  }
+  /// The group by which the gradient of a reading goes to its owners; -1: it is theirs already.
+  int gradient_group(NodeId node, int input) const {
+    return gathers_gradient(node) ? -1 : placed.group_of(node, input);
+  }
+  /// The box of an input that a piece of the node gives a gradient.
+  Box gradient_box(NodeId node, int input, int piece) const;
   /// Whether any reading has a gradient for a need. A need may be there for others only: a crop
   /// that reads nothing of it, beside a convolution that feeds no loss.
   bool contributes(ValueId value, int group, int need) const;

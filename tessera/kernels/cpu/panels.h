@@ -3,7 +3,7 @@
 // packed into panels beforehand, so that a product reads memory in order.
 //
 //   multiply_panels:   c[i][j] = start + Σ a[l][i] b[l][j]  i < rows <= kPanelRows,
-//                                                           j < kPanelColumns
+//                                                           j < kPanelColumns, or half of them
 //   add_dot_products:  c[i][j] += Σ a[i][p] b[j][p]         i < kDotRows, j < kDotColumns, p <
 //   length
 //
@@ -70,29 +70,32 @@ struct PanelPart {
   int64_t fetched = 0;
 };
 
-template <class T, int kRows>
+template <class T, int kRows, int kRegisters>
 void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth,
                    const PanelEnds<Sum<T>>& ends) {
   constexpr int kStep = kLanes<T>;
-  Vector<Sum<T>> sums[kRows][2];
+  Vector<Sum<T>> sums[kRows][kRegisters];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     const Sum<T> start = ends.row_start != nullptr ? ends.row_start[i] : Sum<T>(0);
     const Sum<T>* from = ends.from + i * ends.from_stride;
-    sums[i][0] = ends.from != nullptr ? load(from) : Vector<Sum<T>>{} + start;
-    sums[i][1] = ends.from != nullptr ? load(from + kStep) : Vector<Sum<T>>{} + start;
+#pragma GCC unroll 2
+    for (int r = 0; r < kRegisters; ++r)
+      sums[i][r] = ends.from != nullptr ? load(from + r * kStep) : Vector<Sum<T>>{} + start;
   }
   for (const PanelPart<T>& part : parts) {
     const T *a = part.a, *b = part.b;
     for (int64_t l = 0; l < depth; ++l) {
-      const Vector<T> first = load(b), second = load(b + kStep);
-      __builtin_prefetch(b + part.fetched);
-      __builtin_prefetch(b + part.fetched + kStep);
-#pragma GCC unroll 16
-      for (int i = 0; i < kRows; ++i) {
-        add_product<T>(sums[i][0], a[i], first);
-        add_product<T>(sums[i][1], a[i], second);
+      Vector<T> columns[kRegisters];
+#pragma GCC unroll 2
+      for (int r = 0; r < kRegisters; ++r) {
+        columns[r] = load(b + r * kStep);
+        __builtin_prefetch(b + part.fetched + r * kStep);
       }
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 2
+        for (int r = 0; r < kRegisters; ++r) add_product<T>(sums[i][r], a[i], columns[r]);
       a += part.a_stride;
       b += part.b_stride;
     }
@@ -100,27 +103,29 @@ void multiply_rows(std::span<const PanelPart<T>> parts, int64_t depth,
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     Sum<T>* to = ends.to + i * ends.to_stride;
-    store(to, ends.adds ? load(to) + sums[i][0] : sums[i][0]);
-    store(to + kStep, ends.adds ? load(to + kStep) + sums[i][1] : sums[i][1]);
+#pragma GCC unroll 2
+    for (int r = 0; r < kRegisters; ++r)
+      store(to + r * kStep, ends.adds ? load(to + r * kStep) + sums[i][r] : sums[i][r]);
   }
 }
 
-/// The sum over all parts. a: depth x rows; b: depth x kPanelColumns.
-template <class T>
+/// The sum over all parts. a: depth x rows; b: depth x kPanelColumns, or the first register of them
+/// alone: half of the products, where the other half would be of zeros.
+template <class T, int kRegisters = 2>
 void multiply_panels(int rows, std::span<const PanelPart<T>> parts, int64_t depth,
                      const PanelEnds<Sum<T>>& ends) {
   using Multiply = void (*)(std::span<const PanelPart<T>>, int64_t, const PanelEnds<Sum<T>>&);
   static constexpr auto kByRows = []<int... kCounts>(std::integer_sequence<int, kCounts...>) {
-    return std::array<Multiply, kPanelRows>{multiply_rows<T, kCounts + 1>...};
+    return std::array<Multiply, kPanelRows>{multiply_rows<T, kCounts + 1, kRegisters>...};
   }
   (std::make_integer_sequence<int, kPanelRows>());
   kByRows[rows - 1](parts, depth, ends);
 }
 
-template <class T>
+template <class T, int kRegisters = 2>
 void multiply_panels(int rows, int64_t depth, const PanelPart<T>& part,
                      const PanelEnds<Sum<T>>& ends) {
-  multiply_panels<T>(rows, std::span<const PanelPart<T>>(&part, 1), depth, ends);
+  multiply_panels<T, kRegisters>(rows, std::span<const PanelPart<T>>(&part, 1), depth, ends);
 }
 
 constexpr int kDotRows = kNumRegisters == 32 ? 4 : 2;

@@ -27,15 +27,15 @@ namespace tessera {
 /// points of these tiles, of all channels on both sides, and sums for some k or all of them.
 template <class T>
 struct GradientRoom {
-  static constexpr int64_t kRowsWidth = (kPanelRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-
   GradientRoom(int64_t num_in, int64_t num_out, int64_t num_slices, int64_t total_tiles)
       : slices(num_slices),
-        in_width(padded(num_in, kPanelColumns<T>)),
+        columns(num_in <= kLanes<T> ? kLanes<T> : kPanelColumns<T>),
+        in_width(padded(num_in, columns)),
+        out_width((padded(num_out, kLanes<T>) / kLanes<T> | 1) * kLanes<T>),
         panels(num_out),
         tiles(at_once(total_tiles)),
         point_size(winograd::apart<T>(tiles * in_width)),
-        out_point_size(winograd::apart<T>(tiles * kRowsWidth)) {}
+        out_point_size(winograd::apart<T>(tiles * out_width)) {}
 
   static int64_t tiles_over(int64_t pixels) {
     return (pixels + winograd::kOut - 1) / winograd::kOut;
@@ -45,12 +45,13 @@ struct GradientRoom {
   }
 
   int64_t in_points() const { return slices * winograd::kPoints * point_size; }
-  int64_t points() const {
-    return in_points() + panels.count() * winograd::kPoints * out_point_size;
-  }
+  int64_t points() const { return in_points() + winograd::kPoints * out_point_size; }
   int64_t sums_of_row() const { return winograd::kPoints * slices * in_width; }
 
-  int64_t slices, in_width;
+  int64_t slices;
+  int64_t columns;  // of channels in a panel: one register, or two
+  int64_t in_width;
+  int64_t out_width;  // an odd number of registers: tiles lie apart in the sets of a cache
   RowPanels panels;
   int64_t tiles, point_size, out_point_size;
 
@@ -58,7 +59,7 @@ struct GradientRoom {
   /// Many sums are read from far away, and by many tiles in turn.
   int64_t at_once(int64_t total) const {
     constexpr int64_t kPointBytes = 4 << 20, kLeast = 128, kMost = 1024;
-    const int64_t numbers = in_width * slices + panels.count() * kRowsWidth;
+    const int64_t numbers = in_width * slices + out_width;
     const int64_t room =
         kPointBytes / static_cast<int64_t>(sizeof(T)) / (winograd::kPoints * numbers);
     return std::min(std::clamp(room, kLeast, kMost) / kLanes<T> * kLanes<T>,
@@ -103,9 +104,6 @@ class WinogradGradient {
   }
 
   static constexpr int kPoints = winograd::kPoints;
-  static constexpr int64_t kColumns = kPanelColumns<T>;
-  static constexpr int64_t kRowsWidth = GradientRoom<T>::kRowsWidth;
-
   static constexpr int64_t kRun = 16;  // tiles whose pixels are turned at once
 
   /// Of a panel of k: [slice][point][panel of channels][k][channel], so that the points of a kernel
@@ -126,10 +124,11 @@ class WinogradGradient {
           first_panel_(first_panel),
           end_panel_(end_panel),
           tiles_(whole.room_.tiles),
+          columns_(whole.room_.columns),
           point_size_(whole.room_.point_size),
           out_point_size_(whole.room_.out_point_size),
           slice_size_(kPoints * point_size_),
-          out_size_(kPoints * out_point_size_),
+          out_width_(whole.room_.out_width),
           points_(whole.points_),
           out_points_(points_ + whole.room_.in_points()) {}
 
@@ -183,23 +182,22 @@ class WinogradGradient {
             whole_.in_, {image_slice, taps.first[1], taps.first[2]}, tiles,
             group.first_in + channel, std::clamp<int64_t>(group.num_in - channel, 0, kLanes<T>),
             [](const Vector<T>* d, Vector<T>* line) { winograd::transform_input(d, line); },
-            {points_of(image_slice) + channel / kColumns * tiles_ * kColumns + channel % kColumns,
-             point_size_, kColumns});
+            {points_of(image_slice) + channel / columns_ * tiles_ * columns_ + channel % columns_,
+             point_size_, columns_});
     }
 
-    /// [panel of k][point][tile][k]
+    /// [point][tile][k]
     void transform_outs(const Tiles& tiles, int64_t depth) const {
-      for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
-        for (int64_t row = 0; row < whole_.panels_.rows_of(panel); row += kLanes<T>)
-          transform_channels<winograd::kOut>(
-              whole_.out_, {depth, 0, 0}, tiles,
-              whole_.group_.first_out + whole_.panels_.first_row(panel) + row,
-              std::min<int64_t>(kLanes<T>, whole_.panels_.rows_of(panel) - row),
-              [](const Vector<T>* y, Vector<T>* line) {
-                winograd::transform_output_gradient(y, line);
-              },
-              {out_points_ + (panel - first_panel_) * out_size_ + row, out_point_size_,
-               kRowsWidth});
+      const int64_t first = whole_.panels_.first_row(first_panel_);
+      const int64_t count = whole_.panels_.first_row(end_panel_) - first;
+      for (int64_t k = 0; k < count; k += kLanes<T>)
+        transform_channels<winograd::kOut>(whole_.out_, {depth, 0, 0}, tiles,
+                                           whole_.group_.first_out + first + k,
+                                           std::min<int64_t>(kLanes<T>, count - k),
+                                           [](const Vector<T>* y, Vector<T>* line) {
+                                             winograd::transform_output_gradient(y, line);
+                                           },
+                                           {out_points_ + k, out_point_size_, out_width_});
     }
 
     /// to[point * point_stride + tile * tile_stride] is a register of channels.
@@ -251,13 +249,14 @@ class WinogradGradient {
             const bool inside = is_inside(depth, slice);
             if (!inside && begun_) continue;
             for (int64_t panel = first_panel_; panel < end_panel_; ++panel)
-              for (int64_t column = 0; column < whole_.in_width_; column += kColumns) {
+              for (int64_t column = 0; column < whole_.in_width_; column += columns_) {
                 const T* points = points_of(taps.image_slice(depth, slice)) + point * point_size_ +
                                   column * tiles_;
-                multiply_panels<T>(
+                multiply_panel(
                     static_cast<int>(whole_.panels_.rows_of(panel)), inside ? count_ : 0,
-                    {out_points_ + (panel - first_panel_) * out_size_ + point * out_point_size_,
-                     kRowsWidth, points},
+                    {out_points_ + point * out_point_size_ + whole_.panels_.first_row(panel) -
+                         whole_.panels_.first_row(first_panel_),
+                     out_width_, points, columns_},
                     ends(point, slice, panel, column));
               }
           }
@@ -265,14 +264,22 @@ class WinogradGradient {
       begun_ = true;
     }
 
+    void multiply_panel(int rows, int64_t depth, const PanelPart<T>& part,
+                        const PanelEnds<T>& ends) const {
+      if (columns_ == kPanelColumns<T>)
+        multiply_panels<T>(rows, depth, part, ends);
+      else
+        multiply_panels<T, 1>(rows, depth, part, ends);
+    }
+
     PanelEnds<T> ends(int64_t point, int64_t slice, int64_t panel, int64_t column) const {
       T* sums = whole_.sums_of(point, slice, panel, column);
-      return {nullptr, 0, nullptr, sums, kColumns, begun_};
+      return {nullptr, 0, nullptr, sums, columns_, begun_};
     }
 
     const WinogradGradient& whole_;
-    const int64_t first_panel_, end_panel_, tiles_;
-    const int64_t point_size_, out_point_size_, slice_size_, out_size_;
+    const int64_t first_panel_, end_panel_, tiles_, columns_;
+    const int64_t point_size_, out_point_size_, slice_size_, out_width_;
     T *const points_, *const out_points_;
     int64_t count_ = 0;   // tiles of the block that is under way
     bool begun_ = false;  // there are sums
@@ -283,14 +290,14 @@ class WinogradGradient {
   void write(int64_t panel) const {
     const int64_t taps = std::ssize(taps_.entry);
     for (int64_t slice = 0; slice < taps_.slices; ++slice)
-      for (int64_t column = 0; column < in_width_; column += kColumns)
+      for (int64_t column = 0; column < in_width_; column += room_.columns)
         for (int64_t row = 0; row < panels_.rows_of(panel); ++row)
-          for (int64_t channel = column; channel < std::min(column + kColumns, group_.num_in);
+          for (int64_t channel = column; channel < std::min(column + room_.columns, group_.num_in);
                channel += kLanes<T>) {
             T kernels[9][kLanes<T>];
             winograd::transform_square<winograd::kIn, winograd::kKernel, Vector<T>>(
                 [&](int point) {
-                  return load(sums_of(point, slice, panel, column) + row * kColumns + channel -
+                  return load(sums_of(point, slice, panel, column) + row * room_.columns + channel -
                               column);
                 },
                 [](const Vector<T>* u, Vector<T>* g) {

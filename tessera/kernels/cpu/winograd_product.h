@@ -165,6 +165,7 @@ class WinogradProduct {
     /// A panel of tiles, in runs that end where registers do.
     Block(const WinogradProduct& product, const std::vector<WindowRun>& runs)
         : product_(product),
+          columns_(runs.back().column + runs.back().length <= kLanes<T> ? kLanes<T> : kColumns),
           windows_(product.in_, runs, winograd::kIn, product.taps_.first[1],
                    product.taps_.first[2]),
           tiles_(product.out_, runs, winograd::kOut, 0, 0),
@@ -213,7 +214,7 @@ class WinogradProduct {
       T* to = points_of(image_slice);
       for (int64_t channel = 0; channel < group.num_in; ++channel) {
         const Stored* slice = in.plane(0, group.first_in + channel) + image_slice * in.stride[0];
-        for (int64_t column = 0; column < kColumns; column += kLanes<T>) {
+        for (int64_t column = 0; column < columns_; column += kLanes<T>) {
           const winograd::LaneSegments segments = windows_.at(column / kLanes<T>);
           if (channel + kAhead < group.num_in)
             winograd::prefetch_squares(slice + kAhead * in.channel_stride, in.stride[1], segments);
@@ -250,8 +251,12 @@ class WinogradProduct {
             parts[count++] = {
                 product_.packed_panel(packed, point, slice, panel), rows,
                 points_of(product_.taps_.image_slice(depth, slice)) + point * point_size_};
-        multiply_panels<T>(static_cast<int>(rows), {parts.data(), count}, product_.group_.num_in,
-                           {nullptr, kColumns, nullptr, sums_ + point * sum_size_, kColumns});
+        const std::span<const PanelPart<T>> inside(parts.data(), count);
+        const PanelEnds<T> ends{nullptr, kColumns, nullptr, sums_ + point * sum_size_, kColumns};
+        if (columns_ == kColumns)
+          multiply_panels<T>(static_cast<int>(rows), inside, product_.group_.num_in, ends);
+        else
+          multiply_panels<T, 1>(static_cast<int>(rows), inside, product_.group_.num_in, ends);
       }
     }
 
@@ -261,7 +266,7 @@ class WinogradProduct {
         const int64_t channel = product_.group_.first_out + product_.panels_.first_row(panel) + row;
         const T start = product_.bias_ != nullptr ? product_.bias_[channel] : T(0);
         Stored* slice = out.plane(0, channel) + depth * out.stride[0];
-        for (int64_t column = 0; column < kColumns; column += kLanes<T>)
+        for (int64_t column = 0; column < columns_; column += kLanes<T>)
           write_tiles(sums_ + row * kColumns + column, start, slice, tiles_.at(column / kLanes<T>));
       }
     }
@@ -284,6 +289,7 @@ class WinogradProduct {
     }
 
     const WinogradProduct& product_;
+    const int64_t columns_;  // that have tiles: one register or two
     const winograd::TileRegisters windows_, tiles_;
     const int64_t point_size_, slice_size_, sum_size_;
     T *points_ = nullptr, *sums_ = nullptr;

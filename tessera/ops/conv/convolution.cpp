@@ -27,6 +27,18 @@ class Convolution final : public ConvolutionOp {
         phase, weight_shape(geometry_.out_channels, types.inputs[0].channels()), out, numbers);
   }
 
+  /// Windows of a longer stride share few pixels.
+  std::optional<Box> reached(int, const Box& in, const NodeTypes& types) const override {
+    Box box{in[0], {0, geometry_.out_channels}};
+    for (size_t i = 0; i < geometry_.windows.size(); ++i) {
+      Window back = geometry_.windows[i];
+      if (back.stride != 1) return std::nullopt;
+      back.transposed = true;
+      box.push_back(back.needed(in[2 + i], types.output.axes[2 + i].size));
+    }
+    return box;
+  }
+
   void forward(KernelArgs& args) const override {
     convolve(shape_, args.inputs[0].tensor, args.parameters[0],
              bias_ ? args.parameters[1] : at::Tensor(), args.output.tensor, args.scratch);
@@ -75,13 +87,15 @@ class Convolution final : public ConvolutionOp {
     ConvolutionShape shape = shape_;
     shape.fine_begin.assign(geometry_.windows.size(), 0);
     for (size_t i = 0; i < geometry_.windows.size(); ++i) {
+      const Window& window = geometry_.windows[i];
       const Range needed = args.grad_inputs[0].box[2 + i];
       const int64_t size = args.types->inputs[0].axes[2 + i].size;
       const int64_t begin = std::clamp<int64_t>(0, needed.begin, needed.end);
       const int64_t end = std::clamp(size, begin, needed.end);
       grad_input =
           grad_input.narrow(2 + static_cast<int64_t>(i), begin - needed.begin, end - begin);
-      shape.fine_begin[i] = begin - needed.begin;
+      shape.fine_begin[i] =
+          begin + window.pad_low - args.grad_output.box[2 + i].begin * window.stride;
     }
     return shape;
   }

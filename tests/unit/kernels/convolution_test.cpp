@@ -191,6 +191,24 @@ TEST(ConvolutionKernels, SquareKernelsByAllMethods) {
   }
 }
 
+// Channels and tiles around what fills one register, and two.
+TEST(ConvolutionKernels, TilesOfOneRegister) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble})
+    for (const int64_t channels : {8, 9, 15, 16, 17, 33})
+      for (const int64_t tiles : {4, 7, 8, 9, 15, 16, 17, 32, 33}) {
+        SCOPED_TRACE(testing::Message() << channels << " channels, " << tiles << " tiles");
+        Draw draw(static_cast<uint64_t>(channels * 100 + tiles));
+        Case c;
+        c.shape = {.stride = {1, 1}, .dilation = {1, 1}};
+        c.fine = draw.uniform({1, channels, 6, 4 * tiles + 1}, -1, 1);
+        c.weight = draw.uniform({11, channels, 3, 3}, -1, 1);
+        c.bias = draw.uniform({11}, -1, 1);
+        c.coarse = draw.uniform({1, 11, 4, 4 * tiles - 1}, -1, 1);
+        expect_alike(by_kernels(draw, c, ConvolutionMethod::kWinograd, type), by_library(c),
+                     type == at::kFloat ? 1e-4 : 1e-12);
+      }
+}
+
 TEST(ConvolutionKernels, GroupsOfFewChannels) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

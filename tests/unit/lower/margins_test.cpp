@@ -96,8 +96,64 @@ TEST(Margins, RecomputationUnpacksTheFirstExchangeAgain) {
   for (const tessera::Run& run : all_of<tessera::Run>(program))
     recomputed += run.phase == Phase::kRecompute;
   EXPECT_EQ(recomputed, 3);
-  // Forward unpacks 3 exchanges, recomputation 2 of them again, backward adds 2 adjoints.
+  // Forward unpacks 3 exchanges, recomputation 2 of them again, backward 2 of gradients.
   EXPECT_EQ(all_of<Unpack>(program).size(), 7u);
+}
+
+/// Nothing that other ranks have computed is added, and nobody computes what others own.
+TEST(Margins, GradientsTravelAsHalosAndAreComputedByTheirOwners) {
+  const Lowered lowered = lower(conv_norm_relu_chain(), {1, {2, 2}, {}});
+  for (const Program& program : lowered.programs) {
+    SCOPED_TRACE(program.rank);
+    for (const Unpack& unpack : all_of<Unpack>(program)) EXPECT_EQ(unpack.combine, Combine::kStore);
+    int with_halo = 0;
+    for (const tessera::Run& run : all_of<tessera::Run>(program)) {
+      const std::string& name = lowered.graph.node(run.node).name;
+      if (run.phase != Phase::kInputGradient || (name != "b" && name != "c")) continue;
+      for (const Argument& argument : run.arguments) {
+        if (argument.role == Role::kGradInput) {
+          EXPECT_EQ(argument.view.box.volume(), 4 * 16 * 16) << name;
+        }
+        if (argument.role != Role::kGradOutput) continue;
+        EXPECT_EQ(argument.view.box.volume(), 4 * 17 * 17) << name;
+        EXPECT_EQ(argument.view.box, program.buffers[argument.view.buffer].box) << name;
+        ++with_halo;
+      }
+    }
+    EXPECT_EQ(with_halo, 2);
+  }
+}
+
+/// Where they are added to something else first, the halo gets a buffer of its own.
+TEST(Margins, AGradientThatLiesElsewhereIsOneCountedCopy) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 32, 32}));
+  x = convolution(graph, x, "stem", {4, {1}});
+  x = convolution(graph, x, "a", {4, {3}, {1}, {1}, {1}});
+  add_pixel_loss(graph, x);  // a 1x1 convolution, whose own buffer is the home
+  const Lowered lowered = lower(graph, {1, {2, 1}, {}});
+  int copies = 0;
+  for (const Copy& copy : all_of<Copy>(lowered.programs[0])) {
+    EXPECT_EQ(lowered.programs[0].buffers[copy.to.buffer].name, "a gradient with halo");
+    ++copies;
+  }
+  EXPECT_EQ(copies, 1);
+}
+
+/// Between two stages the owners of the input do not run the convolution: what it gives its input
+/// is sent to them.
+TEST(Margins, AcrossStagesGradientsGoBackByTheAdjoint) {
+  Plan plan;
+  plan.stages = {{2, 1}, {1, 2}};
+  const Graph graph = conv_norm_relu_chain();
+  for (const Node& node : graph.nodes()) plan.stage_of[node.name] = node.name[0] == 'a' ? 0 : 1;
+  const Lowered lowered = lower(graph, plan);
+  for (int rank : {0, 1}) {
+    int added = 0;
+    for (const Unpack& unpack : all_of<Unpack>(lowered.programs[rank]))
+      added += unpack.combine == Combine::kAdd;
+    EXPECT_EQ(added, 1) << rank;
+  }
 }
 
 TEST(Margins, ConsumersOfOneWindowShareTheBufferAndTheExchange) {
@@ -110,8 +166,12 @@ TEST(Margins, ConsumersOfOneWindowShareTheBufferAndTheExchange) {
   for (ValueId value : {a, b, pooled}) add_pixel_loss(graph, value);
   const Lowered lowered = lower(graph, {1, {2, 1}, {}});
   const Program& program = lowered.programs[0];
-  EXPECT_EQ(value_transfers(program).size(), 2u);  // one forward, one adjoint
-  for (const Copy& copy : all_of<Copy>(program)) EXPECT_EQ(copy.combine, Combine::kAdd);
+  // One forward; one of each convolution's gradient, and one adjoint of the pool's.
+  EXPECT_EQ(value_transfers(program).size(), 4u);
+  for (const Copy& copy : all_of<Copy>(program))
+    if (copy.combine == Combine::kStore) {
+      EXPECT_TRUE(program.buffers[copy.to.buffer].name.ends_with("gradient with halo"));
+    }
 }
 
 TEST(Margins, AnotherWindowIsOneCountedCopy) {
@@ -123,7 +183,8 @@ TEST(Margins, AnotherWindowIsOneCountedCopy) {
   const Lowered lowered = lower(graph, {1, {2, 1}, {}});
   int copies = 0;
   for (const Copy& copy : all_of<Copy>(lowered.programs[0]))
-    copies += copy.combine == Combine::kStore;
+    copies += copy.combine == Combine::kStore &&
+              lowered.programs[0].buffers[copy.to.buffer].kind == BufferKind::kValue;
   EXPECT_EQ(copies, 1);
 }
 

@@ -234,8 +234,55 @@ TEST(Overlap, ChannelsThatShareStatisticsStayTogether) {
   EXPECT_TRUE(halves_of_first("batch", {}).empty());  // nothing crosses
 }
 
-TEST(Overlap, StatisticsOfAGradientBeginWithWhatOthersAddNothingTo) {
+TEST(Overlap, TheNormWritesWhatOthersReadOfItsGradientFirst) {
   const Lowered lowered = lower(conv_norm_relu_chain(), {1, {2, 2}, {}});
+  for (const Program& program : lowered.programs) {
+    SCOPED_TRACE(program.rank);
+    for (const char* name : {"b", "c"}) {
+      const std::vector<Flight> flights = flights_of(program, std::string(name) + " gradient to");
+      ASSERT_EQ(flights.size(), 1u);
+      const auto [start, finish] = flights[0];
+      const std::vector<size_t> runs =
+          runs_of(lowered, program, std::string(name) + ".norm", Phase::kInputGradient);
+      ASSERT_EQ(runs.size(), 3u);  // two sides of a quarter, and the rest
+      const std::vector<Box> before = boxes_between(program, runs, 0, start);
+      const std::vector<Box> during = boxes_between(program, runs, start, finish);
+      ASSERT_EQ(before.size(), 2u);
+      ASSERT_EQ(during.size(), 1u);
+      EXPECT_EQ(before[0].volume() + before[1].volume(), 4 * (16 + 15));
+      EXPECT_EQ(during[0].volume(), 4 * 15 * 15);
+      EXPECT_LT(finish, runs_of(lowered, program, name, Phase::kInputGradient).at(0));
+    }
+    // Nobody asks for the image's gradient.
+    EXPECT_TRUE(flights_of(program, "a gradient to").empty());
+    EXPECT_EQ(runs_of(lowered, program, "a.norm", Phase::kInputGradient).size(), 1u);
+  }
+}
+
+/// A product is not cut: its weight gradient hides the halo.
+TEST(Overlap, AWeightGradientRunsWhileTheGradientOfTheLayerBeforeTravels) {
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 32, 32}));
+  for (const char* name : {"a", "b", "c"}) x = convolution(graph, x, name, {4, {3}, {1}, {1}, {1}});
+  add_pixel_loss(graph, x);
+  const Lowered lowered = lower(graph, {1, {2, 1}, {}});
+  for (const Program& program : lowered.programs) {
+    const std::vector<Flight> flights = flights_of(program, "b gradient to");
+    ASSERT_EQ(flights.size(), 1u);
+    EXPECT_LT(runs_of(lowered, program, "c", Phase::kInputGradient).at(0), flights[0].start);
+    const size_t weights = runs_of(lowered, program, "c", Phase::kWeightGradient).at(0);
+    EXPECT_GT(weights, flights[0].start);
+    EXPECT_LT(weights, flights[0].finish);
+  }
+}
+
+TEST(Overlap, StatisticsOfAGradientBeginWithWhatOthersAddNothingTo) {
+  // A window with a stride gives back what it has for others; it reads one row above its own.
+  Graph graph;
+  ValueId x = graph.add_input("image", ValueType::image({1, 3, 32, 32}));
+  x = batch_norm(graph, convolution(graph, x, "b", {4, {1}}), "b.norm");
+  add_pixel_loss(graph, convolution(graph, x, "c", {4, {4}, {2}, {1}, {1}}));
+  const Lowered lowered = lower(graph, {1, {2, 2}, {}});
   for (const Program& program : lowered.programs) {
     SCOPED_TRACE(program.rank);
     const std::vector<Flight> flights = flights_of(program, "b.norm gradient to");

@@ -189,6 +189,88 @@ TEST(Convolution, OfManyChannelsOnPieces) {
   }
 }
 
+/// The gradient of `in` alone, from no more than what it reaches; everything around is NaN.
+at::Tensor gradient_of_box(Draw& draw, const Node& node, const at::Tensor& weight,
+                           const at::Tensor& grad_output, const Box& in, const Box& reached) {
+  KernelArgs args;
+  args.name = &node.name;
+  args.types = &node.types;
+  args.out_box = reached;
+  const Operand whole{grad_output, Box::whole(grad_output.sizes().vec())};
+  args.grad_output = {strided_copy(draw, whole.view(reached)), reached};
+  const Surrounded result = surrounded(draw, in.shape(), at::kDouble);
+  args.grad_inputs = {{result.view, in}};
+  args.parameters = {weight};
+  const ScratchBytes wish =
+      node.op->scratch_bytes(Phase::kInputGradient, reached, node.types, at::kDouble);
+  args.scratch = at::full({draw.between(wish.least, wish.most)}, 0xff, at::kByte);
+  node.op->input_gradient(args);
+  EXPECT_TRUE(result.surroundings_untouched());
+  return result.view;
+}
+
+TEST(Convolution, GradientOfAnyBoxOfTheInputFromWhatItReaches) {
+  int boxes = 0;
+  for (uint64_t seed = 0; seed < 80; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const int64_t num_spatial = 1 + static_cast<int64_t>(seed % 3), groups = draw.between(1, 2);
+    const bool square = draw.between(0, 1);  // of which tiles are made
+    ConvolutionOptions options;
+    options.out_channels = groups * draw.between(1, 12);
+    options.kernel = draw_list(draw, num_spatial, square ? 3 : 1, square ? 3 : 5);
+    options.dilation = draw_list(draw, num_spatial, 1, square ? 1 : 2);
+    options.padding = draw_list(draw, num_spatial, 0, 3);
+    options.padding_high = draw_list(draw, num_spatial, 0, 3);
+    options.groups = groups;
+    options.bias = false;
+    Graph graph;
+    const int64_t channels = groups * draw.between(1, 12);
+    const ValueId x = graph.add_input(
+        "x",
+        ValueType::image(draw_image(draw, num_spatial, channels, 9, num_spatial > 2 ? 12 : 30)));
+    convolution(graph, x, "conv", options);
+    const Node& node = graph.node(0);
+    const at::Tensor weight = draw.uniform(graph.parameters()[node.parameters[0]].shape, -1, 1);
+    const at::Tensor grad_output = draw.uniform(node.types.output.shape(), -1, 1);
+    const Box image = Box::whole(node.types.inputs[0].shape());
+    // Of the image with its padding, by the library.
+    const Box padded = node.op->needed(0, Box::whole(node.types.output.shape()), node.types);
+    const std::vector<int64_t> none(num_spatial, 0), ones(num_spatial, 1);
+    const at::Tensor expected = std::get<0>(at::convolution_backward(
+        grad_output, at::zeros(padded.shape(), at::kDouble), weight, c10::nullopt, ones, none,
+        options.dilation, false, none, groups, {true, false, false}));
+    for (int round = 0; round < 6; ++round) {
+      Box in = image;
+      for (int axis = 2; axis < in.num_axes(); ++axis) {
+        const int64_t begin = draw.between(0, in[axis].end - 1);
+        in[axis] = {begin, draw.between(begin + 1, in[axis].end)};
+      }
+      const std::optional<Box> reached = node.op->reached(0, in, node.types);
+      ASSERT_TRUE(reached.has_value());
+      at::Tensor there = expected;
+      for (int axis = 2; axis < in.num_axes(); ++axis)
+        there = there.narrow(axis, in[axis].begin + options.padding[axis - 2], in[axis].size());
+      if (reached->empty()) {
+        EXPECT_EQ(there.abs().max().item<double>(), 0);
+        continue;
+      }
+      const at::Tensor found = gradient_of_box(draw, node, weight, grad_output, in, *reached);
+      EXPECT_LE((found - there).abs().max().item<double>(), 1e-11) << to_string(in);
+      ++boxes;
+    }
+  }
+  EXPECT_GT(boxes, 300);
+}
+
+TEST(Convolution, WithAStrideGivesGradientsByPiecesOfTheOutput) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", ValueType::image({1, 2, 8, 8}));
+  convolution(graph, x, "conv", {.out_channels = 2, .kernel = {3}, .stride = {1, 2}});
+  const Node& node = graph.node(0);
+  EXPECT_FALSE(node.op->reached(0, Box::whole({1, 2, 8, 8}), node.types).has_value());
+}
+
 TEST(Convolution, DirectOnesPackNoTiles) {
   Graph graph;
   const ValueId x = graph.add_input("x", ValueType::image({1, 32, 32, 32}));
