@@ -68,7 +68,7 @@ def chain3d(channels=16, layers=8):
 
 
 def network_of(name):
-    if name in ("vgg19", "resnet50", "mobilenet_v2"):
+    if name in ("vgg19", "resnet50", "mobilenet_v2", "inception_v3"):
         import torchvision  # slow to import
 
         return getattr(torchvision.models, name)()

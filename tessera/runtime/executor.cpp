@@ -24,11 +24,13 @@ Executor::Executor(const Graph& graph, Program program, ParameterStore* paramete
   TESSERA_CHECK(transport->rank() == program_.rank && transport->size() == program_.num_ranks,
                 "the program of rank {}/{} on rank {}/{}", program_.rank, program_.num_ranks,
                 transport->rank(), transport->size());
-  if (!device_.place().is_cpu()) {
-    const auto options = at::TensorOptions(device_.place()).dtype(at::kLong);
-    illegal_labels_ = at::zeros({std::ssize(graph.nodes())}, options);
-    keys_ = at::zeros({std::ssize(graph.nodes())}, options);
-    keys_on_host_ = device_.on_host({std::ssize(graph.nodes())}, at::kLong);
+  const int64_t num_nodes = std::ssize(graph.nodes());
+  const auto words = at::TensorOptions(device_.place()).dtype(at::kLong);
+  const bool is_host = device_.place().is_cpu();
+  if (!is_host) illegal_labels_ = at::zeros({num_nodes}, words);
+  if (!is_host || device_.can_record()) {
+    keys_ = at::zeros({num_nodes}, words);
+    keys_on_host_ = device_.on_host({num_nodes}, at::kLong);
   }
   settle_vector_math();
   records_ = can_be_recorded();

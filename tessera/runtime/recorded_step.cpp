@@ -82,11 +82,12 @@ bool Executor::record() {
   RecordedStep step;
   step.permanent = permanent_addresses();
   const std::vector<at::Tensor> before = tensors_;
-  is_recording_ = true;
-  step.work = device_.record([&] {
+  step.work = device_.record([this] {
+    is_recording_ = true;
     for (size_t i = 0; i < end_of_recording(program_); ++i) execute(program_.instructions[i]);
+    is_recording_ = false;
   });
-  is_recording_ = false;
+  is_recording_ = false;  // also where recording has failed
   if (step.work == nullptr) {
     tensors_ = before;
     return records_ = false;

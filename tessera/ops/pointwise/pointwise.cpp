@@ -53,6 +53,10 @@ void clamp_gradient(In x, In dy, const Options& o, Out dx) {
   dx.copy_(dy).masked_fill_(inside.logical_not_(), 0);
 }
 
+/// clamp(x + 3, 0, 6) / 6, in the type of the numbers: PyTorch's kernels for GPUs have a sixth that
+/// is rounded to float32.
+at::Tensor open_gate(In x, Out y) { return y.copy_(x).add_(3).clamp_(0, 6).div_(6); }
+
 const Entry kEntries[] = {
     {F::kLeakyRelu, "leaky_relu", Runs::kOnViews, Keeps::kInput, "slope", nullptr, 1,
      [](In x, const Options& o, Out y) { at::leaky_relu_out(y, x, o.a); },
@@ -108,12 +112,18 @@ const Entry kEntries[] = {
      [](In y, In dy, const Options&, Out dx) { at::tanh_backward_out(dx, dy, y); },
      [](In x, const Options&) { return at::tanh(x); }},
     {F::kHardswish, "hardswish", Runs::kInTiles, Keeps::kInput, nullptr, nullptr, 3,
-     [](In x, const Options&, Out y) { at::hardswish_out(y, x); },
-     [](In x, In dy, const Options&, Out dx) { dx.copy_(at::hardswish_backward(dy, x)); },
+     [](In x, const Options&, Out y) { open_gate(x, y).mul_(x); },
+     [](In x, In dy, const Options&, Out dx) {
+       const at::Tensor inside = at::where(x < 3, x / 3 + 0.5, at::ones_like(x));
+       at::mul_out(dx, dy, inside.masked_fill_(x < -3, 0));
+     },
      [](In x, const Options&) { return at::hardswish(x); }},
     {F::kHardsigmoid, "hardsigmoid", Runs::kInTiles, Keeps::kInput, nullptr, nullptr, 2,
-     [](In x, const Options&, Out y) { at::hardsigmoid_out(y, x); },
-     [](In x, In dy, const Options&, Out dx) { at::hardsigmoid_backward_out(dx, dy, x); },
+     [](In x, const Options&, Out y) { open_gate(x, y); },
+     [](In x, In dy, const Options&, Out dx) {
+       at::hardtanh_backward_out(dx, dy, x, -3, 3);
+       dx.div_(6);
+     },
      [](In x, const Options&) { return at::hardsigmoid(x); }},
     {F::kHardtanh, "hardtanh", Runs::kOnViews, Keeps::kInput, "low", "high", 2,
      [](In x, const Options& o, Out y) { at::clamp_out(y, x, o.a, o.b); },

@@ -104,13 +104,14 @@ void expect_alike(const Results& found, const Results& right, double most) {
   EXPECT_LE(distance(found.weight_gradient, right.weight_gradient), most);
 }
 
-/// Rounded when the product is written, and once more with the bias.
+/// The product is rounded when it is written, the bias where the library takes one of the images'
+/// type, and their sum.
 void expect_rounded(const char* what, const at::Tensor& found, const at::Tensor& right,
                     double largest_bias) {
   constexpr double kHalfOfLastBit = 1.0 / 256;
   const at::Tensor apart = (found.to(at::kDouble) - right).abs();
   const at::Tensor allowed =
-      (2 * right.abs() + largest_bias) * kHalfOfLastBit + right.abs().max() * 1e-5;
+      2 * (right.abs() + largest_bias) * kHalfOfLastBit + right.abs().max() * 1e-5;
   EXPECT_TRUE((apart <= allowed).all().item<bool>())
       << what << " " << right.sizes() << ": " << (apart - allowed).max().item<double>()
       << " too far, of " << right.abs().max().item<double>();
