@@ -279,7 +279,7 @@ View GradientWriter::target(NodeId id, int input, int piece) {
     if (!needed.contains(plan.layout.piece(own).box)) writer_.fill(*shared);
     return {*shared, needed};
   }
-  const Box& box = plan.groups[group].needs[piece].box;
+  const Box box = writer_.step.gradient_box_of_group(value, group, piece);
   *shared =
       writer_.add_buffer(name, BufferKind::kGradient, box, writer_.element_of_gradient(value));
   if (!(needed == box)) writer_.fill(*shared);

@@ -115,10 +115,25 @@ bool StepPlan::updates_buffers_late(NodeId id) const {
          (placed.plan.schedule == ScheduleKind::kGems && num_micro_batches() > 1);
 }
 
-Box StepPlan::gradient_box(NodeId node, int input, int piece) const {
-  return gathers_gradient(node)
-             ? placed.values[graph().node(node).inputs[input]].layout.piece(piece).box
-             : placed.needed(node, input, piece);
+Box StepPlan::gradient_box(NodeId id, int input, int piece) const {
+  const Node& node = graph().node(id);
+  const ValueId value = node.inputs[input];
+  if (gathers_gradient(id)) return placed.values[value].layout.piece(piece).box;
+  const Box needed = placed.needed(id, input, piece);
+  const Box in_image = intersect(needed, Box::whole(graph().type(value).shape()));
+  const bool takes_any_box = node.op->reached(input, in_image, node.types).has_value();
+  return takes_any_box ? in_image : needed;
+}
+
+Box StepPlan::gradient_box_of_group(ValueId value, int group, int need) const {
+  const ValuePlan& plan = placed.values[value];
+  Box box = intersect(plan.groups[group].needs[need].box, Box::whole(graph().type(value).shape()));
+  const std::vector<Use>& uses = graph().value(value).uses;
+  for (size_t u = 0; u < uses.size(); ++u)
+    if (plan.group_of_use[u] == group && passes_gradient(uses[u].node, uses[u].input) &&
+        !gathers_gradient(uses[u].node))
+      box = hull(box, gradient_box(uses[u].node, uses[u].input, need));
+  return box;
 }
 
 bool StepPlan::contributes(ValueId value, int group, int need) const {
@@ -126,7 +141,7 @@ bool StepPlan::contributes(ValueId value, int group, int need) const {
   for (size_t u = 0; u < uses.size(); ++u)
     if (placed.values[value].group_of_use[u] == group &&
         passes_gradient(uses[u].node, uses[u].input) && !gathers_gradient(uses[u].node) &&
-        !placed.needed(uses[u].node, uses[u].input, need).empty())
+        !gradient_box(uses[u].node, uses[u].input, need).empty())
       return true;
   return false;
 }

@@ -55,8 +55,11 @@ struct StepPlan {
   int gradient_group(NodeId node, int input) const {
     return gathers_gradient(node) ? -1 : placed.group_of(node, input);
   }
-  /// The box of an input that a piece of the node gives a gradient.
+  /// The box of an input that a piece of the node gives a gradient. Nobody reads that of the zeros
+  /// around an image, so operators that take any box leave it out.
   Box gradient_box(NodeId node, int input, int piece) const;
+  /// What holds these boxes of all readings in a group.
+  Box gradient_box_of_group(ValueId value, int group, int need) const;
   /// Whether any reading has a gradient for a need. A need may be there for others only: a crop
   /// that reads nothing of it, beside a convolution that feeds no loss.
   bool contributes(ValueId value, int group, int need) const;

@@ -200,9 +200,8 @@ void Trainer::run_micro_step(int64_t batch) {
     const Graph& graph = lowering_of(batch).graph();
     prefetch_[domain_of_input(graph, input)]->load({field_of(graph, input), box}, batch, target);
   };
-  context.gradients_complete = [&] {
-    if (step_ == 0 && !job_.config.dump_gradients.empty()) dump_gradients();
-  };
+  if (step_ == 0 && !job_.config.dump_gradients.empty())
+    context.gradients_complete = [&] { dump_gradients(); };
   context.update = [&] {
     optimiser_->set_learning_rate(last_learning_rate_);
     optimiser_->step(parameters_.values(), parameters_.gradients());
@@ -216,7 +215,7 @@ void Trainer::run_micro_step(int64_t batch) {
   };
   serial_check_->run(serial);
   context.gradients_complete = [&, before = context.gradients_complete] {
-    before();
+    if (before) before();
     serial_check_->compare_gradients();
   };
   executor_of(batch).run(context);

@@ -74,10 +74,12 @@ TEST(AtenKernels, MaxPooling) {
     MaxPoolKernels::kCpu.pool_maxima(piece, x, right, right_choices);
     expect_same(y, right);
     EXPECT_TRUE(choices.equal(right_choices));
-    const Target dx(draw, from, type), right_dx(draw, from, type);
+    // Where windows overlap, narrow gradients are added up in float32 and rounded once.
+    const at::ScalarType wide_type = type == at::kBFloat16 ? at::kFloat : type;
+    const Target dx(draw, from, type), right_dx(draw, from, wide_type);
     MaxPoolKernels::kAten.pool_maxima_gradient(piece, dy, choices, dx);
-    MaxPoolKernels::kCpu.pool_maxima_gradient(piece, dy, choices, right_dx);
-    expect_same(dx, right_dx);
+    MaxPoolKernels::kCpu.pool_maxima_gradient(piece, dy.to(wide_type), choices, right_dx);
+    expect_same(dx, at::Tensor(right_dx).to(type));
   });
 }
 
