@@ -1,6 +1,7 @@
 #include "tessera/cli/config_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,7 @@
 #include "tessera/cli/stage_picture.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

@@ -4,6 +4,8 @@
 // A file may lead to others: by links, by raw data beside it, by virtual arrays. Reading one file
 // must not read another, so all three are refused.
 
+#include <fmt/ranges.h>
+
 #include <hdf5.h>
 
 #include <algorithm>

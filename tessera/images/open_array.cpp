@@ -1,5 +1,7 @@
 #include "tessera/images/open_array.h"
 
+#include <fmt/ranges.h>
+
 #include <string_view>
 
 #include "tessera/base/error.h"

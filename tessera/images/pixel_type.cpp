@@ -1,5 +1,7 @@
 #include "tessera/images/pixel_type.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 #include "tessera/import/interpreter.h"
 
+#include <fmt/ranges.h>
+
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include "tessera/base/error.h"

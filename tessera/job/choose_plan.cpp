@@ -1,5 +1,7 @@
 #include "tessera/job/choose_plan.h"
 
+#include <fmt/ranges.h>
+
 #include <unistd.h>
 
 #include <algorithm>

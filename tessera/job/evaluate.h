@@ -11,6 +11,7 @@
 
 #include "tessera/config/train_config.h"
 #include "tessera/job/applied_data.h"
+#include "tessera/job/job.h"
 #include "tessera/train/surface_scores.h"
 #include "tessera/train/validator.h"
 

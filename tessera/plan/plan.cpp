@@ -1,6 +1,7 @@
 #include "tessera/plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -87,10 +88,9 @@ std::vector<int64_t> counts(const Json& json, const std::string& key) {
 }
 
 const std::vector<std::string>& known_keys() {
-  static const std::vector<std::string> keys{"data",     "space",         "pieces",
-                                             "stages",   "stage_of",      "micro_batches",
-                                             "schedule", "schedule_costs", "scratch_bytes",
-                                             "multigrid"};
+  static const std::vector<std::string> keys{
+      "data",          "space",    "pieces",         "stages",        "stage_of",
+      "micro_batches", "schedule", "schedule_costs", "scratch_bytes", "multigrid"};
   return keys;
 }
 

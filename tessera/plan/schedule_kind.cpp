@@ -1,6 +1,7 @@
 #include "tessera/plan/schedule_kind.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tessera/base/error.h"
 

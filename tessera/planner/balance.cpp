@@ -1,6 +1,7 @@
 #include "tessera/planner/balance.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -51,7 +51,8 @@ struct Options {
 /// Collective over all processes: a world of all of them. The first call initialises MPI, which is
 /// finalised when the program exits. The transport's destructor ends the world, after all ranks
 /// have reached it; then another may follow, also where this one failed and no rank was lost. The
-/// transport goes before the program's exit.
+/// transport goes before the program's exit. Messages in a device's memory are staged in the
+/// host's.
 /// Throws InvalidInput on options out of range and when MPI sees another number of ranks than the
 /// launcher started, CommError when MPI does not start, InternalError while another world lives.
 std::unique_ptr<Transport> create(const Options& options = {});

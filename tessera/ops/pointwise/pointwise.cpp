@@ -53,9 +53,8 @@ void clamp_gradient(In x, In dy, const Options& o, Out dx) {
   dx.copy_(dy).masked_fill_(inside.logical_not_(), 0);
 }
 
-/// clamp(x + 3, 0, 6) / 6 in the type of the numbers. PyTorch's own functions, and their gradients,
-/// have a sixth that is rounded to float32 on GPUs, and for some tensors on CPUs; so the oracle has
-/// this formula, too.
+/// clamp(x + 3, 0, 6) / 6, as PyTorch has it on CPUs. Its kernels for GPUs multiply by a sixth that
+/// is rounded to float32; in the gradient all of them do.
 at::Tensor open_gate(In x, Out y) { return y.copy_(x).add_(3).clamp_(0, 6).div_(6); }
 
 const Entry kEntries[] = {
@@ -114,18 +113,12 @@ const Entry kEntries[] = {
      [](In x, const Options&) { return at::tanh(x); }},
     {F::kHardswish, "hardswish", Runs::kInTiles, Keeps::kInput, nullptr, nullptr, 3,
      [](In x, const Options&, Out y) { open_gate(x, y).mul_(x); },
-     [](In x, In dy, const Options&, Out dx) {
-       const at::Tensor outside = x.le(-3).logical_or_(x.ge(3));
-       open_gate(x, dx).add_(x.masked_fill(outside, 0).div_(6)).mul_(dy);
-     },
-     [](In x, const Options&) { return at::hardtanh(x + 3, 0, 6) / 6 * x; }},
+     [](In x, In dy, const Options&, Out dx) { dx.copy_(at::hardswish_backward(dy, x)); },
+     [](In x, const Options&) { return at::hardswish(x); }},
     {F::kHardsigmoid, "hardsigmoid", Runs::kInTiles, Keeps::kInput, nullptr, nullptr, 2,
      [](In x, const Options&, Out y) { open_gate(x, y); },
-     [](In x, In dy, const Options&, Out dx) {
-       at::hardtanh_backward_out(dx, dy, x, -3, 3);
-       dx.div_(6);
-     },
-     [](In x, const Options&) { return at::hardtanh(x + 3, 0, 6) / 6; }},
+     [](In x, In dy, const Options&, Out dx) { at::hardsigmoid_backward_out(dx, dy, x); },
+     [](In x, const Options&) { return at::hardsigmoid(x); }},
     {F::kHardtanh, "hardtanh", Runs::kOnViews, Keeps::kInput, "low", "high", 2,
      [](In x, const Options& o, Out y) { at::clamp_out(y, x, o.a, o.b); },
      [](In x, In dy, const Options& o, Out dx) { at::hardtanh_backward_out(dx, dy, x, o.a, o.b); },

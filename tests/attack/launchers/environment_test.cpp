@@ -2,6 +2,7 @@
 // to run, with a word; they must not make it silent.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 

@@ -3,6 +3,7 @@
 // output is whole, old or new, and nothing else has changed.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -3,6 +3,7 @@
 // alone, with its network and its difference.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 
 #include "tessera/import/recording.h"
 
+#include <fmt/ranges.h>
+
 #include <gtest/gtest.h>
 
 #include "tessera/base/random.h"
