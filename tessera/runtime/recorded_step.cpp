@@ -81,7 +81,8 @@ void Executor::load_inputs() {
 bool Executor::record() {
   RecordedStep step;
   step.permanent = permanent_addresses();
-  const std::vector<at::Tensor> before = tensors_;
+  const std::vector<at::Tensor> tensors_before = tensors_;
+  const MemoryCounters memory_before = memory_;
   step.work = device_.record([this] {
     is_recording_ = true;
     for (size_t i = 0; i < end_of_recording(program_); ++i) execute(program_.instructions[i]);
@@ -89,7 +90,9 @@ bool Executor::record() {
   });
   is_recording_ = false;  // also where recording has failed
   if (step.work == nullptr) {
-    tensors_ = before;
+    tensors_ = tensors_before;
+    memory_ = memory_before;
+    value_bytes_ = reduction_bytes_ = scratch_bytes_ = 0;
     return records_ = false;
   }
   step.tensors = tensors_;

@@ -28,8 +28,8 @@ class RecordingDevice final : public Device {
   bool can_record() const override { return true; }
   std::unique_ptr<DeviceRecording> record(const std::function<void()>& body) override {
     ++num_recorded;
-    if (refuses) return nullptr;
     body();
+    if (refuses) return nullptr;
     return std::make_unique<Again>(body, &num_replayed);
   }
   std::unique_ptr<DeviceTimer> timer() override { return nullptr; }
@@ -185,7 +185,13 @@ TEST(RecordedStep, IsDoneOneByOneWhereTheDeviceCannotRecordIt) {
     RecordingDevice device;
     device.refuses = true;
     Steps refused(with_dropout(), device, transport);
-    for (int64_t step = 0; step < 4; ++step) refused.run(step);
+    Steps plain(with_dropout(), host_device(), transport);
+    for (int64_t step = 0; step < 4; ++step) {
+      refused.run(step);
+      plain.run(step);
+      plain.num_loads = refused.num_loads;  // inputs were read for the trial, too
+      expect_same_bits(refused, plain);
+    }
     EXPECT_EQ(device.num_recorded, 1) << "it is not tried again";
     EXPECT_EQ(device.num_replayed, 0);
   });
