@@ -45,4 +45,28 @@ class ForwardingTransport : public Transport {
   const std::unique_ptr<Transport> owned_;  // null: it is borrowed
 };
 
+/// A decorator that carries messages in the memory of devices over a transport that may know the
+/// host's only. Collectives there are made of its messages; those of the host's memory are the
+/// inner transport's.
+class DeviceCarrier : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+
+  std::unique_ptr<Collective> start_all_reduce(const AllReduceCall& call,
+                                               Transport& messages) override {
+    return call.queue ? Transport::start_all_reduce(call, messages)
+                      : inner_->start_all_reduce(call, messages);
+  }
+  std::unique_ptr<Collective> start_all_gather(const AllGatherCall& call,
+                                               Transport& messages) override {
+    return call.queue ? Transport::start_all_gather(call, messages)
+                      : inner_->start_all_gather(call, messages);
+  }
+  std::unique_ptr<Collective> start_broadcast(const BroadcastCall& call,
+                                              Transport& messages) override {
+    return call.queue ? Transport::start_broadcast(call, messages)
+                      : inner_->start_broadcast(call, messages);
+  }
+};
+
 }  // namespace tessera

@@ -13,9 +13,9 @@ namespace {
 /// So that a message begins where any number may lie.
 int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-class StagingTransport final : public ForwardingTransport {
+class StagingTransport final : public DeviceCarrier {
  public:
-  using ForwardingTransport::ForwardingTransport;
+  using DeviceCarrier::DeviceCarrier;
 
   /// What is staged dies before the transport that carries it.
   ~StagingTransport() override {
@@ -42,23 +42,6 @@ class StagingTransport final : public ForwardingTransport {
     if (found == staged_.end()) return inner_->finish(ticket);
     const auto staged = staged_.extract(found);  // also when finish() throws: it lets go
     finish_staged(ticket, &staged.mapped());
-  }
-
-  // What is below knows the host's memory only, whatever collectives it has.
-  std::unique_ptr<Collective> start_all_reduce(const AllReduceCall& call,
-                                               Transport& messages) override {
-    return call.queue ? Transport::start_all_reduce(call, messages)
-                      : inner_->start_all_reduce(call, messages);
-  }
-  std::unique_ptr<Collective> start_all_gather(const AllGatherCall& call,
-                                               Transport& messages) override {
-    return call.queue ? Transport::start_all_gather(call, messages)
-                      : inner_->start_all_gather(call, messages);
-  }
-  std::unique_ptr<Collective> start_broadcast(const BroadcastCall& call,
-                                              Transport& messages) override {
-    return call.queue ? Transport::start_broadcast(call, messages)
-                      : inner_->start_broadcast(call, messages);
   }
 
  private:

@@ -78,7 +78,7 @@ class Sum final : public Collective {
   Event done_;
 };
 
-class NcclTransport final : public ForwardingTransport {
+class NcclTransport final : public DeviceCarrier {
   struct Started {
     DeviceQueue* queue;
     std::vector<Event> done;
@@ -98,7 +98,7 @@ class NcclTransport final : public ForwardingTransport {
 
  public:
   NcclTransport(std::unique_ptr<Transport> host, int device, std::chrono::milliseconds timeout)
-      : ForwardingTransport(std::move(host)), lines_(*inner_, device, timeout) {}
+      : DeviceCarrier(std::move(host)), lines_(*inner_, device, timeout) {}
 
   ~NcclTransport() override {
     if (!started_.empty())
@@ -120,19 +120,9 @@ class NcclTransport final : public ForwardingTransport {
 
   std::unique_ptr<Collective> start_all_reduce(const AllReduceCall& call,
                                                Transport& messages) override {
-    if (!call.queue) return inner_->start_all_reduce(call, messages);
-    if (std::ssize(call.members) < size()) return Transport::start_all_reduce(call, messages);
+    if (!call.queue || std::ssize(call.members) < size())
+      return DeviceCarrier::start_all_reduce(call, messages);
     return guarded([&] { return std::make_unique<Sum>(*this, lines_, call); });
-  }
-  std::unique_ptr<Collective> start_all_gather(const AllGatherCall& call,
-                                               Transport& messages) override {
-    return call.queue ? Transport::start_all_gather(call, messages)
-                      : inner_->start_all_gather(call, messages);
-  }
-  std::unique_ptr<Collective> start_broadcast(const BroadcastCall& call,
-                                              Transport& messages) override {
-    return call.queue ? Transport::start_broadcast(call, messages)
-                      : inner_->start_broadcast(call, messages);
   }
 
   void abort(const std::string& reason) noexcept override {
